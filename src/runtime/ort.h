@@ -1,0 +1,103 @@
+/* ONNX Runtime, opened at run time: library, environment, session on one provider, calls. Each Ort* type stays
+ * behind this header. One process opens one library (its environment is a process singleton). */
+#ifndef ASSAY_RUNTIME_ORT_H
+#define ASSAY_RUNTIME_ORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "base/tensor.h"
+
+typedef struct assay_ort assay_ort;                 /* an open library with its environment */
+typedef struct assay_ort_session assay_ort_session; /* a loaded model */
+
+/* Called from the runtime's own threads; must be thread-safe. severity 0 verbose … 4 fatal. */
+typedef void (*assay_ort_log)(void *arg, int severity, const char *category, const char *id,
+                              const char *location, const char *message);
+
+typedef struct assay_ort_options {
+  assay_ort_log log; /* NULL: dropped */
+  void *log_arg;
+  int log_severity;  /* least severity passed on */
+} assay_ort_options;
+
+/* Opens the library and its environment; sets ORT_DISABLE_TELEMETRY=1 first. Errors: MISSING (no such file, not loadable, not ONNX
+ * Runtime: the loader's words), UNSUPPORTED (older than 1.16), RUNTIME, MEMORY. */
+assay_status assay_ort_open(const char *library_path, const assay_ort_options *options,
+                            assay_ort **out, assay_error *err) ASSAY_NODISCARD;
+void assay_ort_close(assay_ort *ort);
+
+const char *assay_ort_version(const assay_ort *ort);    /* "1.32.0" */
+const char *assay_ort_build_info(const assay_ort *ort); /* "" when not given */
+const char *assay_ort_path(const assay_ort *ort);       /* real path of the mapped file */
+
+/* Providers compiled in (a list, not a capability): full names such as "CPUExecutionProvider". */
+size_t assay_ort_n_providers(const assay_ort *ort);
+const char *assay_ort_provider(const assay_ort *ort, size_t i);
+
+typedef struct assay_ort_pair {
+  const char *key;
+  const char *value;
+} assay_ort_pair;
+
+typedef struct assay_ort_session_spec {
+  const char *model_path;
+  const char *provider; /* short or full name: "cpu", "CUDA", "CPUExecutionProvider" … */
+  const assay_ort_pair *provider_options;
+  size_t n_provider_options;
+  int intra_threads, inter_threads; /* 0 means 1 */
+  int graph_optimization_level;     /* 0, 1, 2, 99; -1 means 99 */
+  const assay_ort_pair *config;     /* session configuration entries */
+  size_t n_config;
+  const assay_ort_pair *free_dims;  /* name, decimal size */
+  size_t n_free_dims;
+  const char *profile_prefix;       /* NULL: no profiling */
+  bool verbose;                     /* session log severity 0: placement lines */
+  bool no_memory_arena;
+} assay_ort_session_spec;
+
+/* Fallback to another provider is refused: for a provider other than the CPU the session option
+ * session.disable_cpu_ep_fallback is set unless config sets it. Errors: MISSING (the provider is not in this
+ * library or cannot initialise), RUNTIME (the model was refused; the runtime's words), IO, MEMORY. */
+assay_status assay_ort_session_open(assay_ort *ort, const assay_ort_session_spec *spec,
+                                    assay_ort_session **out, assay_error *err) ASSAY_NODISCARD;
+void assay_ort_session_close(assay_ort_session *session);
+
+typedef struct assay_ort_value_info {
+  const char *name;
+  assay_dtype dtype;
+  int rank;
+  int64_t dims[8]; /* -1: symbolic */
+} assay_ort_value_info;
+size_t assay_ort_session_n_inputs(const assay_ort_session *session);
+const assay_ort_value_info *assay_ort_session_input(const assay_ort_session *session, size_t i);
+size_t assay_ort_session_n_outputs(const assay_ort_session *session);
+const assay_ort_value_info *assay_ort_session_output(const assay_ort_session *session, size_t i);
+
+/* Puts the session options that change what is executed (threads, level, config, free dimensions, provider and its
+ * options; not profiling or logging), in a fixed order: what rule 3 hashes. */
+void assay_ort_session_put_options(const assay_ort_session_spec *spec, assay_json_builder *b, const char *key);
+
+/* Binds inputs once by name; then each call runs them synchronously, outputs allocated by the runtime. Errors of bind:
+ * ARGUMENT (missing, extra, wrong type or shape: wanted and offered named). */
+assay_status assay_ort_session_bind(assay_ort_session *session, const assay_tensor_map *inputs,
+                                    assay_error *err) ASSAY_NODISCARD;
+assay_status assay_ort_session_run(assay_ort_session *session, assay_error *err) ASSAY_NODISCARD;
+void assay_ort_session_release_outputs(assay_ort_session *session); /* of the last run */
+
+/* Copies the outputs of the last run, by name, to host memory. Errors: ARGUMENT (no run), UNSUPPORTED (not a tensor), MEMORY. */
+assay_status assay_ort_session_copy_outputs(const assay_ort_session *session, assay_tensor_map *out,
+                                            assay_error *err) ASSAY_NODISCARD;
+
+/* Ends profiling; *out_path (assay_free) is where the runtime says the profile is. Errors: RUNTIME, MISSING (no file there). */
+assay_status assay_ort_session_end_profiling(assay_ort_session *session, char **out_path,
+                                             assay_error *err) ASSAY_NODISCARD;
+
+/* "CPUExecutionProvider" for "cpu", "CPU" …; NULL for a name that no ORT knows. */
+const char *assay_ort_provider_full_name(const char *name);
+
+#endif
