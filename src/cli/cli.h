@@ -1,4 +1,5 @@
-/* What the commands share: exit statuses, argp glue, printing of errors. Only this room speaks to a person. */
+/* What the commands share: the command table's signatures, exit statuses, argp glue, printing of
+ * errors. Only this room speaks to a person: stdout is data, stderr is talk. */
 #ifndef ASSAY_CLI_CLI_H
 #define ASSAY_CLI_CLI_H
 
@@ -14,15 +15,30 @@
 #define ASSAY_EXIT_MISSING 3 /* something this machine lacks */
 #define ASSAY_EXIT_FAULT   4 /* a fault of assay's own */
 
-/* Prints "assay <command>: <text>" on stderr and returns the exit status that belongs to the error's status. */
+/* Prints "assay <command>: <text>" on stderr and returns the exit status that belongs to
+ * err->status. */
 int assay_cli_fail(const char *command, const assay_error *err);
+
+/* MISSING: 3. MEMORY, INTERNAL, WORKER: 4. IO: 2 (an output that cannot be written is unusable
+ * input). MISMATCH, RUNTIME and the rest: 2. A command that means something else returns it itself.
+ */
 int assay_cli_exit_status(assay_status status);
 
-/* argp for a command: unknown options are refused with the nearest known one, one line on stderr, exit status 2;
- * --help goes to stdout with status 0. Returns 0 when parsed; otherwise the exit status plus one in *out_exit and nonzero. */
-int assay_cli_parse(const char *command, const struct argp *argp, int argc, char **argv, void *input, int *out_exit);
+/* Parses argv (argv[0] is the command's name) with argp, strictly: options by their whole names
+ * ('_' is read as '-'); an unknown one is refused with the nearest known one, a missing value is
+ * named: one line on stderr. --help (and
+ * -?) print the whole help on stdout.
+ * The argp's parser gets `input` in state->input; it returns ARGP_ERR_UNKNOWN for keys and
+ * positional arguments that it does not take; to refuse a value it returns assay_cli_usage(state,
+ * …). Returns true when the command should go on; false when it should return *out_exit. */
+bool assay_cli_parse(const char *command, const struct argp *argp, int argc, char **argv,
+                     void *input, int *out_exit) ASSAY_NODISCARD;
 
-/* Each command: argv[0] is its name. */
+/* For argp parsers: prints "assay <command>: <text>" on stderr and returns EINVAL. */
+error_t assay_cli_usage(const struct argp_state *state, const char *format, ...) ASSAY_PRINTF(2, 3);
+error_t assay_cli_refuse(const struct argp_state *state, const assay_error *err);
+
+/* Each command: argv[0] is its name. Returns the exit status. */
 int assay_cmd_export(int argc, char **argv);
 int assay_cmd_inspect(int argc, char **argv);
 int assay_cmd_doctor(int argc, char **argv);
