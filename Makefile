@@ -1,0 +1,48 @@
+# Each target does its own set-up: `make demo` and `make check` are all that a fresh machine needs.
+#
+#   make deps          Debian packages and the pinned ONNX Runtime
+#   make build         build/assay
+#   make demo          qualifies both models on the CPU; demo/report/report.html
+#   make check         all tests; ends with "N passed, N failed, N skipped"
+#   make campaign-cpu  the fourteen controlled cases on the CPU; campaign-cpu/report/report.html
+#   make bench         evaluator against eager PyTorch, harness against a bare loop
+#   make fuzz          long fuzzing (FUZZ_SECONDS=60 for each parser)
+#   make clean         removes what was built and measured; keeps deps/
+#
+# ASSAY_ORT=/path/to/libonnxruntime.so replaces the pinned runtime. CC=clang is honoured by a fresh build.
+
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+.PHONY: all deps build check demo campaign-cpu bench fuzz clean
+
+DEMO     := demo
+CAMPAIGN := campaign-cpu
+FUZZ_SECONDS ?= 60
+
+all: build
+
+deps:
+	@scripts/deps.sh packages ort
+
+build: deps
+	@scripts/build.sh build
+
+demo: build
+	@scripts/demo.sh $(DEMO)
+
+campaign-cpu: build
+	@scripts/campaign-cpu.sh $(CAMPAIGN)
+
+check: build
+	@scripts/deps.sh ort-versions onnx
+	@scripts/check.sh
+
+bench: build
+	@bench/evaluator/run.sh
+	@bench/harness/run.sh
+
+fuzz: deps
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+clean:
+	rm -rf build build-san build-fuzz $(DEMO) $(CAMPAIGN)

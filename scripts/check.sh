@@ -1,0 +1,30 @@
+#!/bin/sh
+# scripts/check.sh: all tests. Unit tests, replayed fuzz corpora and the commands run under the address and
+# undefined-behaviour sanitizers; models run on ONNX Runtime in the ordinary build. Ends with one line of counts.
+set -eu
+cd "$(dirname "$0")/.."
+ort=${ASSAY_ORT:-}
+for f in deps/onnxruntime/libonnxruntime.so.*; do
+  [ -n "$ort" ] || [ ! -e "$f" ] || ort=$PWD/$f
+done
+export ASSAY_ORT="$ort" ORT_DISABLE_TELEMETRY=1
+export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+
+scripts/build.sh build-san -Db_sanitize=address,undefined -Dtests_with=sanitizers
+scripts/build.sh build
+
+failed=0
+for folder in build-san build; do
+  meson test -C $folder --no-rebuild --print-errorlogs >$folder/check.txt 2>&1 || failed=1
+  cat $folder/check.txt
+done
+
+# meson's summary lines: "Ok: 12", "Fail: 0", "Skipped: 1", "Timeout: 0", …
+count() {
+  cat build-san/check.txt build/check.txt | awk -v what="$1" -F: '$1 ~ "^" what " *$" {n += $2} END {print n + 0}'
+}
+passed=$(($(count Ok) + $(count "Expected Fail")))
+lost=$(($(count Fail) + $(count Timeout) + $(count "Unexpected Pass")))
+[ "$failed" = 0 ] || [ "$lost" -gt 0 ] || lost=1
+echo "$passed passed, $lost failed, $(count Skipped) skipped"
+[ "$lost" = 0 ] && [ "$passed" -gt 0 ]
