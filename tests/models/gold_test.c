@@ -126,11 +126,11 @@ static const assay_tensor *gold_array(const loaded *l, const char *head, const c
   return assay_tensor_map_find(&l->arrays, name);
 }
 
-static double stated_difference(const gold_case *c, const char *head) {
+static double stated_difference(const gold_case *c, const char *mask, const char *head) {
+  const char *key = *mask ? "f32_vs_f64_masked" : "f32_vs_f64";
   assay_error err = {0};
   double v = 0;
-  check_ok(assay_json_need_real(assay_json_get(c->spec, "f32_vs_f64"), head, &v, &err), &err,
-           "f32_vs_f64");
+  check_ok(assay_json_need_real(assay_json_get(c->spec, key), head, &v, &err), &err, "f32_vs_f64");
   return v;
 }
 
@@ -173,7 +173,7 @@ static void evaluator_agrees(void **state) {
                     strict ? F64_STRICT_TOL : F64_NATIVE_TOL);
         check_close(c->name, "FP32", head, assay_tensor_map_find(&f32.heads, head),
                     gold_array(&l, head, mask_forms[m].suffix, ""),
-                    F32_FACTOR * stated_difference(c, head));
+                    F32_FACTOR * stated_difference(c, mask_forms[m].suffix, head));
       }
       const assay_tensor *perm = assay_tensor_map_find(&l.arrays, "perm");
       if (perm) {
