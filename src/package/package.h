@@ -5,16 +5,21 @@
  *   "schema": "assay/package/1",
  *   "tool": {"name": "assay", "version": "0.1.0", "sha256": "…"},
  *   "started_at": "2026-01-31T12:00:00.000Z",
- *   "finished_at": null | "…",              null: the campaign was not finished; "files" is empty
- * then "command": ["assay", "run", …], "settings": {"iterations": 100, "warmup": 10, "threads": 1,
- * "placement_runs": 3, "timeout_ns": 1, "tolerances": [{"head": null | "bid", "atol": null | 0.001,
- * "rtol": null | 0.003}]}, "runtimes": [{"name": "cpu", "sha256": "…", "spec": {…}, "library_path":
- * "…", "library_version": "1.32.0", "library_sha256": "…"}],  "" where the library could not be
- * opened "bundles": [{"name": "attention-cld", "folder": "bundles/attention-cld",
- * "manifest_sha256": "…", "model_sha256": "…"}], "machine": "machines/<id>.json" | null, "runs":
- * [{"runtime": "cpu", "bundle": "…", "case": "…", "mode": "timing", "folder": "runs/…/timing"}],
- *   "tree_sha256": "…",                     assay_tree_sha256 of "files"
- *   "files": [{"file": "…", "sha256": "…", "size_bytes": 1}]      all but package.json itself
+ *   "finished_at": null | "…",        null: the campaign was not finished, and "files" is empty
+ *   "command": ["assay", "run", …],
+ *   "settings": {"iterations": 100, "warmup": 10, "threads": 1, "placement_runs": 3,
+ *                "timeout_ns": 1,
+ *                "tolerances": [{"head": null | "bid", "atol": null | 0.001,
+ *                                "rtol": null | 0.003}]},
+ *   "runtimes": [{"name": "cpu", "sha256": "…", "spec": {…}, "library_path": "…",
+ *                 "library_version": "1.32.0", "library_sha256": "…"}],   "": not to be opened
+ *   "bundles": [{"name": "attention-cld", "folder": "bundles/attention-cld",
+ *                "manifest_sha256": "…", "model_sha256": "…"}],
+ *   "machine": "machines/<id>.json" | null,
+ *   "runs": [{"runtime": "cpu", "bundle": "…", "case": "…", "mode": "timing",
+ *             "folder": "runs/…/timing"}],
+ *   "tree_sha256": "…",               assay_tree_sha256 of "files"; "" while not finished
+ *   "files": [{"file": "…", "sha256": "…", "size_bytes": 1}]     all but package.json itself
  * } */
 #ifndef ASSAY_PACKAGE_PACKAGE_H
 #define ASSAY_PACKAGE_PACKAGE_H

@@ -8,45 +8,48 @@
  *   "mode": "timing" | "placement",
  *   "status": "done" | "failed" | "crashed" | "timed_out" | "missing",
  *   "stage": null | "start" | "load_library" | "provider" | "session" | "bind" | "first_run" |
- * "warmup" | "timing" | "outputs" | "compare" | "placement",     the step that was not finished
+ *            "warmup" | "timing" | "outputs" | "compare" | "placement",     what was not finished
  *   "reason": null | "one line",
- *   "keys": {                      what the result belongs to, by content; "" where it could not be
- * had "model_sha256": "…",         the graph that was loaded (a static export: this case's own)
- *     "external_sha256": "…",      over the external data files: lines "<sha256>  <file>\n"; ""
- * without any "case_sha256": "…",          the inputs and references (.npz) "runtime_sha256": "…",
- * the resolved runtime, as compact JSON "library_sha256": "…",       libonnxruntime
+ *   "keys": {              what the result belongs to, by content; "" where it could not be had
+ *     "model_sha256": "…",         the graph that was loaded (a static export: this case's own)
+ *     "external_sha256": "…",      over lines "<sha256>  <file>\n" of external data; "" without
+ *     "case_sha256": "…",          the inputs and references (.npz)
+ *     "runtime_sha256": "…",       the resolved runtime, as compact JSON
+ *     "library_sha256": "…",       libonnxruntime
  *     "options_sha256": "…",       effective options: equal in timing and placement of one case
- *     "plan_sha256": "…",          iterations, warm-ups, tolerances (timing); profiled runs
- * (placement) "tool_sha256": "…"           the assay executable
+ *     "plan_sha256": "…",          counts of calls, heads and tolerances: what the run was asked
+ *     "tool_sha256": "…"           the assay executable
  *   },
  *   "tool_version": "0.1.0",
- *   "process": {"exited": true, "exit_code": 0, "signal": 0, "timed_out": false, "left_children":
- * false, "elapsed_ns": 1, "max_rss_bytes": 1} | null, "started_at": "2026-01-31T12:00:00.000Z",
+ *   "process": {"exited": true, "exit_code": 0, "signal": 0, "timed_out": false,
+ *               "left_children": false, "elapsed_ns": 1, "max_rss_bytes": 1} | null,
+ *   "started_at": "2026-01-31T12:00:00.000Z",      "" when no process was started
  *   "library": {"path": "…", "version": "1.32.0", "build": "…"} | null,
  *   "provider": "CPUExecutionProvider",
- *   "options": {…} | null,         effective options, as assay_ort_session_put_options writes them
+ *   "options": {…} | null,         effective, as assay_ort_session_put_options writes them
  *   "machine": "machines/<id>.json" | null,
  *   "timing": {                    null in placement mode and when nothing was timed
  *     "session_create_ns": 1, "first_run_ns": 1, "warmup": 10, "iterations": 100,
  *     "outputs_identical": true,   outputs of the first and the last call are equal bit for bit
- *     "stats": {"n": 100, "min_ns": 1, "max_ns": 1, "mean_ns": 1.0, "stddev_ns": 1.0, "lag1": 0.0,
- *               "drift": 0.0, "n_outliers": 0, "percentile_rule": "…",
- *               "percentiles": [{"p": 0.5, "value_ns": 1.0, "low_ns": 1 | null, "high_ns": 1 |
- * null, "low_rank": 40, "high_rank": 61, "coverage": 0.96}, …]}
+ *     "stats": {"n": 100, "min_ns": 1, "max_ns": 1, "mean_ns": 1.0, "stddev_ns": 1.0,
+ *               "lag1": 0.0, "drift": 0.0, "n_outliers": 0, "percentile_rule": "…",
+ *               "percentiles": [{"p": 0.5, "value_ns": 1.0, "low_ns": 1 | null,
+ *                                "high_ns": 1 | null, "low_rank": 40, "high_rank": 61,
+ *                                "coverage": 0.96}, …]}
  *   },
  *   "comparisons": [               every head with every reference; empty in placement mode
  *     {"head": "bid", "reference": "f32" | "f64" | "user", "gate": true, "kind": "classes",
  *      "atol": 0.001, "rtol": 0.003, "passed": true, "reason": "",
- *      "shape": "[1,100,2]", "dtype": "float32",
- *      "same_shape": true, "same_dtype": true, "n_compared": 180, …}    as in
- * assay_result_comparison
+ *      "shape": "[1,100,2]", "dtype": "float32", "same_shape": true, "same_dtype": true,
+ *      "n_compared": 180, …,       the members of assay_result_comparison, in its order
+ *      "max_abs_at": {"index": 7, "got": 1.0, "want": 1.0}, …}
  *   ],
  *   "numbers_reason": null | "one line",       why the numbers verdict is not a pass
- *   "placement": null | {…},                   as in assay_result_placement
+ *   "placement": null | {…},                   the members of assay_result_placement
  *   "verdicts": {"numbers": "pass" | "fail" | "unknown" | "not_applicable",
  *                "placement": …, "timing": …, "completeness": …},
- *   "files": [{"file": "samples.npy", "sha256": "…", "size_bytes": 1}],   beside result.json,
- * sorted "warnings": ["one line", …]
+ *   "files": [{"file": "samples.npy", "sha256": "…", "size_bytes": 1}],    beside result.json
+ *   "warnings": ["one line", …]
  * }
  *
  * Reals that may be NaN or infinite follow assay_json_put_number: null, and "<key>_class". */
@@ -197,10 +200,7 @@ typedef struct assay_result_placement_count {
   int64_t n_nodes, n_events, duration_us;
 } assay_result_placement_count;
 
-/* As assay_placement of evidence/placement.h. JSON: {"known" is not written, "verdict", "reason",
- * "provider", "n_compute", "n_on_provider", "n_copies", "n_control_flow", "n_allowed",
- * "n_model_runs", "log_agrees", "repaired", "counts": [{"provider", "op", "n_nodes", "n_events",
- * "duration_us"}], "offenders": ["…"]}. */
+/* As assay_placement of evidence/placement.h. */
 typedef struct assay_result_placement {
   bool known; /* false: "placement": null */
   assay_verdict verdict;
