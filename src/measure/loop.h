@@ -1,5 +1,5 @@
-/* Timing a callback: warm-ups, then timed calls with nothing between two clock readings but the call. Knows
- * nothing of ONNX Runtime. */
+/* Timing a callback: warm-ups, then timed calls with nothing between two clock readings but the
+ * call. Knows nothing of ONNX Runtime. */
 #ifndef ASSAY_MEASURE_LOOP_H
 #define ASSAY_MEASURE_LOOP_H
 
@@ -7,24 +7,25 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "measure/clock.h"
 
 /* One call of what is measured; outputs are released by `after`, outside the timed interval. */
 typedef assay_status (*assay_loop_call)(void *arg, assay_error *err);
 
 typedef struct assay_loop_spec {
   assay_loop_call call;
-  void (*after)(void *arg); /* between timed calls, not timed; may be NULL */
+  void (*after)(void *arg); /* after every call that succeeded, not timed; may be NULL */
   void *arg;
-  size_t n_warmup;  /* the first of all calls is reported as first_ns; it counts as a warm-up when n_warmup > 0 */
+  size_t n_warmup;  /* timed too; the first of all calls is the first warm-up, or without any the
+                       first sample */
   size_t n_samples; /* >= 1 */
 } assay_loop_spec;
 
-/* samples_ns [n_samples], warmup_ns [n_warmup] (or NULL): the caller's, allocated before. Clock: CLOCK_MONOTONIC_RAW where there is
- * one. Errors: those of the call. */
+/* samples_ns [n_samples], warmup_ns [n_warmup] (or NULL): the caller's, allocated before. Clock:
+ * assay_clock_raw_ns. After a failure the times before it are there and the rest is untouched. The
+ * call's result is looked at after the second clock reading. Errors: ARGUMENT (no samples asked
+ * for), and those of the call, with its number in front. */
 assay_status assay_loop_run(const assay_loop_spec *spec, int64_t *warmup_ns, int64_t *samples_ns,
                             assay_error *err) ASSAY_NODISCARD;
-
-int64_t assay_clock_now_ns(void);      /* monotonic */
-int64_t assay_clock_realtime_ns(void); /* since the epoch */
 
 #endif
