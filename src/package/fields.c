@@ -180,3 +180,151 @@ assay_status assay_fields_copy(const assay_json *value, assay_json **out, assay_
   assay_buf_reset(&text);
   return st;
 }
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+#define TABLE_MAX_KEYS 128 /* of one object; the largest has about 60 */
+
+static assay_status only_these(const assay_json *object, const assay_field *fields, size_t n,
+                               const char *const *others, size_t n_others, assay_error *err) {
+  char classes[TABLE_MAX_KEYS][48];
+  const char *keys[TABLE_MAX_KEYS];
+  size_t n_keys = 0;
+  for (size_t i = 0; i < n && n_keys + 2 <= TABLE_MAX_KEYS; i++) {
+    keys[n_keys++] = fields[i].key;
+    if (fields[i].kind != ASSAY_FIELD_REAL) continue;
+    snprintf(classes[n_keys], sizeof classes[n_keys], "%s_class", fields[i].key);
+    keys[n_keys] = classes[n_keys];
+    n_keys++;
+  }
+  for (size_t i = 0; i < n_others && n_keys < TABLE_MAX_KEYS; i++) keys[n_keys++] = others[i];
+  return assay_json_only_keys(object, keys, n_keys, err);
+}
+
+static assay_status read_int32(const assay_json *object, const char *key, int *out,
+                               assay_error *err) {
+  int64_t value = 0;
+  ASSAY_TRY(assay_json_need_int(object, key, INT32_MIN, INT32_MAX, &value, err));
+  *out = (int)value;
+  return ASSAY_OK;
+}
+
+static assay_status read_object(const assay_json *object, const assay_field *field, void *at,
+                                assay_error *err) {
+  const assay_json *value = NULL;
+  ASSAY_TRY(assay_json_need_object(object, field->key, &value, err));
+  assay_status st = assay_fields_read(value, field->sub, field->n_sub, /*others=*/NULL,
+                                      /*n_others=*/0, at, err);
+  if (st) assay_error_in(err, "'%s'", field->key);
+  return st;
+}
+
+static assay_status read_field(const assay_json *object, const assay_field *field, void *at,
+                               assay_error *err) {
+  const char *key = field->key;
+  switch (field->kind) {
+  case ASSAY_FIELD_STRING:
+    return assay_fields_string(object, key, at, err);
+  case ASSAY_FIELD_STRING_OR_NULL:
+    return assay_fields_string_or_null(object, key, at, err);
+  case ASSAY_FIELD_NAME:
+    return assay_fields_name(object, key, at, err);
+  case ASSAY_FIELD_PATH:
+    return assay_fields_path(object, key, at, err);
+  case ASSAY_FIELD_TEXT:
+    return assay_fields_text(object, key, at, field->size, err);
+  case ASSAY_FIELD_SHA256:
+    return assay_fields_sha256(object, key, /*may_be_empty=*/false, at, err);
+  case ASSAY_FIELD_SHA256_OR_EMPTY:
+    return assay_fields_sha256(object, key, /*may_be_empty=*/true, at, err);
+  case ASSAY_FIELD_COUNT:
+    return assay_fields_count(object, key, at, err);
+  case ASSAY_FIELD_INT:
+    return assay_json_need_int(object, key, INT64_MIN, INT64_MAX, at, err);
+  case ASSAY_FIELD_INT32:
+    return read_int32(object, key, at, err);
+  case ASSAY_FIELD_SIZE:
+    return assay_fields_size(object, key, at, err);
+  case ASSAY_FIELD_REAL:
+    return assay_fields_number(object, key, at, err);
+  case ASSAY_FIELD_BOOL:
+    return assay_json_need_bool(object, key, at, err);
+  case ASSAY_FIELD_OBJECT:
+    return read_object(object, field, at, err);
+  }
+  return assay_fail(err, ASSAY_E_INTERNAL, "'%s': a field of an unknown kind", key);
+}
+
+assay_status assay_fields_read(const assay_json *object, const assay_field *fields, size_t n,
+                               const char *const *others, size_t n_others, void *out,
+                               assay_error *err) {
+  ASSAY_TRY(only_these(object, fields, n, others, n_others, err));
+  for (size_t i = 0; i < n; i++)
+    ASSAY_TRY(read_field(object, &fields[i], (char *)out + fields[i].offset, err));
+  return ASSAY_OK;
+}
+
+static void put_field(const assay_field *field, const void *at, assay_json_builder *b) {
+  const char *text = NULL;
+  switch (field->kind) {
+  case ASSAY_FIELD_STRING:
+  case ASSAY_FIELD_NAME:
+  case ASSAY_FIELD_PATH:
+    text = *(char *const *)at;
+    assay_json_put_string(b, field->key, text != NULL ? text : "");
+    break;
+  case ASSAY_FIELD_STRING_OR_NULL:
+    assay_json_put_string(b, field->key, *(char *const *)at);
+    break;
+  case ASSAY_FIELD_TEXT:
+  case ASSAY_FIELD_SHA256:
+  case ASSAY_FIELD_SHA256_OR_EMPTY:
+    assay_json_put_string(b, field->key, at);
+    break;
+  case ASSAY_FIELD_COUNT:
+  case ASSAY_FIELD_INT:
+    assay_json_put_int(b, field->key, *(const int64_t *)at);
+    break;
+  case ASSAY_FIELD_INT32:
+    assay_json_put_int(b, field->key, *(const int *)at);
+    break;
+  case ASSAY_FIELD_SIZE:
+    assay_json_put_int(b, field->key, (int64_t) * (const uint64_t *)at);
+    break;
+  case ASSAY_FIELD_REAL:
+    assay_json_put_number(b, field->key, *(const double *)at);
+    break;
+  case ASSAY_FIELD_BOOL:
+    assay_json_put_bool(b, field->key, *(const bool *)at);
+    break;
+  case ASSAY_FIELD_OBJECT:
+    assay_json_begin_object(b, field->key);
+    assay_fields_put(field->sub, field->n_sub, at, b);
+    assay_json_end(b);
+    break;
+  }
+}
+
+void assay_fields_put(const assay_field *fields, size_t n, const void *in, assay_json_builder *b) {
+  for (size_t i = 0; i < n; i++) put_field(&fields[i], (const char *)in + fields[i].offset, b);
+}
+
+void assay_fields_reset(const assay_field *fields, size_t n, void *out) {
+  for (size_t i = 0; i < n; i++) {
+    void *at = (char *)out + fields[i].offset;
+    switch (fields[i].kind) {
+    case ASSAY_FIELD_STRING:
+    case ASSAY_FIELD_STRING_OR_NULL:
+    case ASSAY_FIELD_NAME:
+    case ASSAY_FIELD_PATH:
+      assay_free(*(char **)at);
+      *(char **)at = NULL;
+      break;
+    case ASSAY_FIELD_OBJECT:
+      assay_fields_reset(fields[i].sub, fields[i].n_sub, at);
+      break;
+    default:
+      break; /* nothing owned */
+    }
+  }
+}

@@ -59,9 +59,52 @@ assay_status assay_fields_strings(const assay_json *object, const char *key, cha
                                   size_t *out_n, assay_error *err) ASSAY_NODISCARD;
 void assay_fields_strings_destroy(char **strings, size_t n);
 
-/* The member as an array, or an object, deep copied by way of its text; null gives NULL. Released
- * with assay_json_destroy. */
+/* A deep copy; NULL and null give NULL. Released with assay_json_destroy. */
 assay_status assay_fields_copy(const assay_json *value, assay_json **out,
                                assay_error *err) ASSAY_NODISCARD;
+
+/* A struct described by a table, so that one list serves reading and writing. */
+typedef enum assay_field_kind {
+  ASSAY_FIELD_STRING,         /* char *, owned, required */
+  ASSAY_FIELD_STRING_OR_NULL, /* char *, owned, or NULL */
+  ASSAY_FIELD_NAME,           /* char *, owned: assay_fields_is_name */
+  ASSAY_FIELD_PATH,           /* char *, owned: stays inside its folder */
+  ASSAY_FIELD_TEXT,           /* char [size] */
+  ASSAY_FIELD_SHA256,         /* char [65] */
+  ASSAY_FIELD_SHA256_OR_EMPTY,
+  ASSAY_FIELD_COUNT, /* int64_t >= 0 */
+  ASSAY_FIELD_INT,   /* int64_t */
+  ASSAY_FIELD_INT32, /* int */
+  ASSAY_FIELD_SIZE,  /* uint64_t */
+  ASSAY_FIELD_REAL,  /* double, which may be non-finite */
+  ASSAY_FIELD_BOOL,
+  ASSAY_FIELD_OBJECT, /* a struct of its own: sub [n_sub] */
+} assay_field_kind;
+
+typedef struct assay_field {
+  const char *key;
+  assay_field_kind kind;
+  size_t offset, size; /* of the member in its struct, bytes */
+  const struct assay_field *sub;
+  size_t n_sub;
+} assay_field;
+
+#define ASSAY_FIELD(type, member, kind)                                                            \
+  { #member, ASSAY_FIELD_##kind, offsetof(type, member), sizeof(((type *)0)->member), NULL, 0 }
+#define ASSAY_FIELD_SUB(type, member, table)                                                       \
+  {                                                                                                \
+#member, ASSAY_FIELD_OBJECT, offsetof(type, member), sizeof(((type *)0)->member), (table),     \
+        sizeof(table) / sizeof((table)[0])                                                         \
+  }
+
+/* Reads every field of the table and refuses members that are neither in it nor among the n_others
+ * that the caller reads itself. out is filled in as far as it goes: the caller resets it. */
+assay_status assay_fields_read(const assay_json *object, const assay_field *fields, size_t n,
+                               const char *const *others, size_t n_others, void *out,
+                               assay_error *err) ASSAY_NODISCARD;
+/* Puts the members into the object that was begun. */
+void assay_fields_put(const assay_field *fields, size_t n, const void *in, assay_json_builder *b);
+/* Releases the strings. */
+void assay_fields_reset(const assay_field *fields, size_t n, void *out);
 
 #endif

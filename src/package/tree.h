@@ -55,6 +55,11 @@ assay_status assay_tree_of_json(const assay_json *array, assay_tree *out,
 
 const assay_tree_entry *assay_tree_find(const assay_tree *tree, const char *file); /* or NULL */
 
+/* Puts the entries of `below`, whose names are relative to `folder`, in place of those under
+ * folder. Errors: MEMORY; *tree is untouched then. */
+assay_status assay_tree_replace(assay_tree *tree, const char *folder, const assay_tree *below,
+                                assay_error *err) ASSAY_NODISCARD;
+
 void assay_tree_reset(assay_tree *tree);
 
 #endif
