@@ -1,5 +1,5 @@
-/* The one door to the heap: zeroed allocations, checked size arithmetic, and a way for tests to make
- * the n-th allocation fail. */
+/* The one door to the heap: zeroed allocations, checked size arithmetic, and a way for tests to
+ * make the n-th allocation fail. */
 #ifndef ASSAY_BASE_ALLOC_H
 #define ASSAY_BASE_ALLOC_H
 
@@ -21,6 +21,10 @@ void *assay_alloc_array(size_t n, size_t size_bytes) ASSAY_NODISCARD;
 assay_status assay_resize(void **block, size_t old_bytes, size_t size_bytes,
                           assay_error *err) ASSAY_NODISCARD;
 
+/* As assay_alloc, but neither zeroed nor aligned beyond malloc's own promise: for the many small
+ * blocks of a library that lets its allocator be chosen. Released with assay_free. */
+void *assay_alloc_plain(size_t size_bytes) ASSAY_NODISCARD;
+
 /* Accepts NULL. */
 void assay_free(void *block);
 
@@ -33,8 +37,8 @@ char *assay_format(const char *format, ...) ASSAY_PRINTF(1, 2) ASSAY_NODISCARD;
 bool assay_size_mul(size_t a, size_t b, size_t *out) ASSAY_NODISCARD;
 bool assay_size_add(size_t a, size_t b, size_t *out) ASSAY_NODISCARD;
 
-/* Tests: the allocation after n further ones fails, and so does every later one; negative turns this
- * off. Thread-local, so parallel evaluator threads are not touched. */
+/* Tests: the allocation after n further ones fails, and so does every later one; negative turns
+ * this off. Thread-local, so parallel evaluator threads are not touched. */
 void assay_alloc_fail_after(int64_t n);
 
 /* MEMORY with the usual text. */

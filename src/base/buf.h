@@ -1,4 +1,5 @@
-/* A growing byte buffer with a ceiling. All zeroes is a valid empty one without a ceiling of its own. */
+/* A growing byte buffer with a ceiling. All zeroes is a valid empty one without a ceiling of its
+ * own. */
 #ifndef ASSAY_BASE_BUF_H
 #define ASSAY_BASE_BUF_H
 
@@ -17,7 +18,8 @@ typedef struct assay_buf {
 /* Errors of the appending calls: MEMORY, LIMIT beyond max_bytes. Nothing is appended on failure. */
 assay_status assay_buf_append(assay_buf *buf, const void *bytes, size_t size_bytes,
                               assay_error *err) ASSAY_NODISCARD;
-assay_status assay_buf_append_text(assay_buf *buf, const char *text, assay_error *err) ASSAY_NODISCARD;
+assay_status assay_buf_append_text(assay_buf *buf, const char *text,
+                                   assay_error *err) ASSAY_NODISCARD;
 assay_status assay_buf_appendf(assay_buf *buf, assay_error *err, const char *format, ...)
     ASSAY_PRINTF(3, 4) ASSAY_NODISCARD;
 

@@ -1,5 +1,5 @@
-/* Child processes: started by exec with a chosen environment, output to files, bounded in time, ended as
- * a process group. */
+/* Child processes: started by exec with a chosen environment, output to files, bounded in time,
+ * ended as a process group. */
 #ifndef ASSAY_BASE_CHILD_H
 #define ASSAY_BASE_CHILD_H
 
@@ -9,22 +9,23 @@
 #include "base/status.h"
 
 typedef struct assay_child_spec {
-  const char *const *argv;   /* NULL-terminated; argv[0] is the path that is executed */
-  const char *const *env;    /* NULL-terminated "K=V" that are set over the inherited environment, and
-                                "K" alone to unset; NULL for none */
-  const char *stdout_path;   /* file that gets stdout, truncated; NULL: /dev/null */
-  const char *stderr_path;   /* same for stderr */
-  int64_t timeout_ns;        /* 0: none. After it TERM, after grace_ns more KILL, to the group */
-  int64_t grace_ns;          /* 0: 5 s */
-  void (*tick)(void *arg);   /* called about every 50 ms while waiting; may be NULL */
-  bool (*cancelled)(void *arg); /* asked as often; true ends the child as a timeout would; may be NULL */
-  void *arg;                 /* for both */
+  const char *const *argv; /* NULL-terminated; argv[0] is the path that is executed */
+  const char *const *env;  /* NULL-terminated "K=V" that are set over the inherited environment, and
+                              "K" alone to unset; NULL for none */
+  const char *stdout_path; /* file that gets stdout, truncated; NULL: /dev/null */
+  const char *stderr_path; /* same for stderr */
+  int64_t timeout_ns;      /* 0: none. After it TERM, after grace_ns more KILL, to the group */
+  int64_t grace_ns;        /* 0: 5 s */
+  void (*tick)(void *arg); /* called about every 50 ms while waiting; may be NULL */
+  bool (*cancelled)(
+      void *arg); /* asked as often; true ends the child as a timeout would; may be NULL */
+  void *arg;      /* for both */
 } assay_child_spec;
 
 typedef struct assay_child_result {
-  bool exited;        /* normally, with exit_code */
+  bool exited; /* normally, with exit_code */
   int exit_code;
-  int signal;         /* that ended it, or 0 */
+  int signal; /* that ended it, or 0 */
   bool timed_out;
   bool was_cancelled;
   bool left_children; /* processes of its group outlived it; they were killed */

@@ -1,5 +1,5 @@
-/* Element types of arrays. The values are those of ONNX TensorProto.DataType, which ONNX Runtime's C
- * API shares, so no table is needed to go from one to the other. */
+/* Element types of arrays. The values are those of ONNX TensorProto.DataType, which ONNX Runtime's
+ * C API shares, so no table is needed to go from one to the other. */
 #ifndef ASSAY_BASE_DTYPE_H
 #define ASSAY_BASE_DTYPE_H
 

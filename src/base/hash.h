@@ -19,7 +19,8 @@ assay_status assay_sha256_finish(assay_sha256 *hash, char out_hex[ASSAY_SHA256_H
 void assay_sha256_destroy(assay_sha256 *hash);
 
 assay_status assay_sha256_bytes(const void *bytes, size_t size_bytes,
-                                char out_hex[ASSAY_SHA256_HEX_BYTES], assay_error *err) ASSAY_NODISCARD;
+                                char out_hex[ASSAY_SHA256_HEX_BYTES],
+                                assay_error *err) ASSAY_NODISCARD;
 
 /* Of a whole file, streamed; out_size_bytes may be NULL. Errors: IO, MEMORY. */
 assay_status assay_sha256_file(const char *path, char out_hex[ASSAY_SHA256_HEX_BYTES],

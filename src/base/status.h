@@ -44,10 +44,15 @@ typedef struct assay_error {
 assay_status assay_fail(assay_error *err, assay_status status, const char *format, ...)
     ASSAY_PRINTF(3, 4);
 
+/* As assay_fail, with ": " and the system's words for errnum (an errno) at the end. */
+assay_status assay_fail_errno(assay_error *err, assay_status status, int errnum, const char *format,
+                              ...) ASSAY_PRINTF(4, 5);
+
 /* Puts "context: " in front of a recorded failure; does nothing to an error without one. */
 void assay_error_in(assay_error *err, const char *format, ...) ASSAY_PRINTF(2, 3);
 
-/* "FORMAT" and "bytes contradict the format they claim" for ASSAY_E_FORMAT; "OK", "success" for 0. */
+/* "FORMAT" and "bytes contradict the format they claim" for ASSAY_E_FORMAT; "OK", "success" for 0.
+ */
 const char *assay_status_name(assay_status status);
 const char *assay_status_text(assay_status status);
 

@@ -19,12 +19,13 @@ typedef struct assay_tensor {
   int64_t dims[ASSAY_TENSOR_RANK_MAX]; /* the first `rank` count; each >= 0 */
   size_t n_elems;                      /* product of dims; 1 for rank 0 */
   size_t size_bytes;                   /* n_elems * size of dtype */
-  void *data;                          /* row-major, little-endian; NULL only when size_bytes is 0 */
-  bool owned;                          /* data is released by reset */
+  void *data; /* row-major, little-endian; NULL only when size_bytes is 0 */
+  bool owned; /* data is released by reset */
 } assay_tensor;
 
 /* Elements of a shape, checked. Errors: ARGUMENT (negative), LIMIT (overflow). */
-assay_status assay_shape_count(const int64_t *dims, int rank, size_t *out, assay_error *err) ASSAY_NODISCARD;
+assay_status assay_shape_count(const int64_t *dims, int rank, size_t *out,
+                               assay_error *err) ASSAY_NODISCARD;
 
 /* "[2,300,17]"; "[]" for rank 0. out_bytes of 256 always do for rank <= 8. */
 void assay_shape_text(const int64_t *dims, int rank, char *out, size_t out_bytes);
@@ -35,9 +36,11 @@ assay_status assay_tensor_init(assay_tensor *out, assay_dtype dtype, int rank, c
 
 /* A view on data, which must outlive it. Errors: ARGUMENT, LIMIT. */
 assay_status assay_tensor_init_view(assay_tensor *out, assay_dtype dtype, int rank,
-                                    const int64_t *dims, void *data, assay_error *err) ASSAY_NODISCARD;
+                                    const int64_t *dims, void *data,
+                                    assay_error *err) ASSAY_NODISCARD;
 
-assay_status assay_tensor_copy(assay_tensor *out, const assay_tensor *tensor, assay_error *err) ASSAY_NODISCARD;
+assay_status assay_tensor_copy(assay_tensor *out, const assay_tensor *tensor,
+                               assay_error *err) ASSAY_NODISCARD;
 void assay_tensor_reset(assay_tensor *tensor);
 
 bool assay_tensor_same_shape(const assay_tensor *a, const assay_tensor *b);

@@ -26,7 +26,8 @@ bool assay_text_has_suffix(const char *text, const char *suffix);
 bool assay_text_is_utf8(const char *text, size_t size_bytes);
 
 /* Copies text to out (out_bytes > 0, always terminated) with control characters, invalid UTF-8 and
- * bidirectional control marks as \xNN, so that it is safe on a terminal; cut with "..." if too long. */
+ * bidirectional control marks as \xNN, so that it is safe on a terminal; cut with "..." if too
+ * long. */
 void assay_text_printable(const char *text, char *out, size_t out_bytes);
 
 #endif

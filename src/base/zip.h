@@ -20,9 +20,9 @@ typedef struct assay_zip_entry {
   int method; /* 0 stored, 8 deflate */
 } assay_zip_entry;
 
-/* Checks the whole directory before it returns: signatures, counts, overlaps, names, methods, sizes and
- * ratios. Errors: IO, FORMAT (what is wrong with which entry), UNSUPPORTED (encryption, another method,
- * several disks), LIMIT, MEMORY. */
+/* Checks the whole directory before it returns: signatures, counts, overlaps, names, methods, sizes
+ * and ratios. Errors: IO, FORMAT (what is wrong with which entry), UNSUPPORTED (encryption, another
+ * method, several disks), LIMIT, MEMORY. */
 assay_status assay_zip_open(const char *path, assay_zip **out, assay_error *err) ASSAY_NODISCARD;
 void assay_zip_close(assay_zip *zip);
 
@@ -30,8 +30,8 @@ size_t assay_zip_count(const assay_zip *zip);
 const assay_zip_entry *assay_zip_at(const assay_zip *zip, size_t i);
 const assay_zip_entry *assay_zip_find(const assay_zip *zip, const char *name); /* or NULL */
 
-/* The first size_bytes bytes of entry i, decompressed into out (a prefix: no CRC check), for looking at a
- * header before deciding. Fewer come back when the entry is shorter. */
+/* The first size_bytes bytes of entry i, decompressed into out (a prefix: no CRC check), for
+ * looking at a header before deciding. Fewer come back when the entry is shorter. */
 assay_status assay_zip_peek(assay_zip *zip, size_t i, size_t size_bytes, assay_buf *out,
                             assay_error *err) ASSAY_NODISCARD;
 
@@ -40,7 +40,8 @@ assay_status assay_zip_read(assay_zip *zip, size_t i, void *out, assay_error *er
 
 /* Writing: entries are streamed in the order they are added; commit renames into place. */
 typedef struct assay_zip_writer assay_zip_writer;
-assay_status assay_zip_writer_open(const char *path, assay_zip_writer **out, assay_error *err) ASSAY_NODISCARD;
+assay_status assay_zip_writer_open(const char *path, assay_zip_writer **out,
+                                   assay_error *err) ASSAY_NODISCARD;
 /* The bytes (head then body; either may be empty) must live until commit. */
 assay_status assay_zip_writer_add(assay_zip_writer *writer, const char *name, const void *head,
                                   size_t head_bytes, const void *body, size_t body_bytes,
