@@ -76,6 +76,7 @@ typedef struct assay_mlpf_config {
   int64_t width;         /* W: equals E for attention */
   /* attention only */
   bool use_pre_layernorm;
+  bool jagged_attention; /* use_jagged_attention: trained with padded keys excluded, so key_mask is ALL */
   /* HEPTv2 only */
   bool learned_positions; /* pe_type == "learned" */
   int64_t block_size;     /* bs */
@@ -92,13 +93,17 @@ typedef struct assay_mlpf_config {
 
 /* The configuration of a preset ("cld", "cms") for an architecture ("attention", "heptv2") with the
  * seeded study's values (models.md A.5): L=3, E=128, H=8. key_mask defaults to ALL for attention and
- * UPSTREAM for HEPTv2. Errors: ARGUMENT. */
+ * UPSTREAM for HEPTv2. "clic" is a preset too, with the numbers of "cld". Errors: ARGUMENT. */
 assay_status assay_mlpf_config_init_preset(const char *arch, const char *preset,
                                            assay_mlpf_config *out, assay_error *err) ASSAY_NODISCARD;
 
-/* From the JSON tree users have (hyperparameters.json, or {"dataset":…, "model":{…}}). Fields of A.1
- * are checked strictly; known fields that do not affect the forward pass are ignored; unknown or contradictory
- * ones refused by name; out-of-scope ones refused by name with the reason. `arch` may be NULL (the tree says) or must agree with it.
+/* From the JSON tree users have (hyperparameters.json, or {"dataset":…, "model":{…}}). Fields of A.1 are
+ * checked strictly; known fields that do not affect the forward pass are ignored; unknown or
+ * contradictory ones refused by name; out-of-scope ones refused by name with the reason. Absent fields
+ * take their defaults, but the sub-configuration of the model's type must be there ({} will do).
+ * `dataset` gives F, C and T, which may also be written and must then agree; without a dataset, or with one
+ * that assay has no numbers for, all three must be written.
+ * arch  may be NULL (the tree says) or must agree with the tree
  * Errors: FORMAT, UNSUPPORTED. */
 assay_status assay_mlpf_config_parse(const assay_json *tree, const char *arch,
                                      assay_mlpf_config *out, assay_error *err) ASSAY_NODISCARD;
