@@ -155,6 +155,8 @@ static const assay_field comparison_fields[] = {
     POINT(first_class_mismatch),
     CMP(n_nonfinite_got, COUNT),
     CMP(n_nonfinite_want, COUNT),
+    CMP(n_nan_got, COUNT),
+    CMP(n_nan_want, COUNT),
     CMP(n_denormal_got, COUNT),
     CMP(n_denormal_want, COUNT),
     CMP(max_abs, REAL),

@@ -181,7 +181,7 @@ typedef struct assay_result_comparison {
   bool same_shape, same_dtype; /* when false nothing below is filled in */
   int64_t n_compared, n_finite_pairs, n_class_mismatch;
   assay_result_point first_class_mismatch;
-  int64_t n_nonfinite_got, n_nonfinite_want, n_denormal_got, n_denormal_want;
+  int64_t n_nonfinite_got, n_nonfinite_want, n_nan_got, n_nan_want, n_denormal_got, n_denormal_want;
   double max_abs;
   assay_result_point max_abs_at;
   double mae, rmse, rel_l2, max_tol_multiple;
