@@ -501,25 +501,24 @@ static assay_status read_arch(const assay_json *tree, const assay_json *model, c
     return assay_fail(err, ASSAY_E_FORMAT, "'conv_type' is '%s' but 'model.type' is '%s'",
                       conv_type, type);
   if (type == NULL) type = conv_type;
-  if (type != NULL && arch != NULL && strcmp(type, arch) != 0)
-    return assay_fail(err, ASSAY_E_FORMAT, "'model.type' is '%s', but model '%s' was asked for",
-                      type, arch);
   if (type == NULL) type = arch;
   if (type == NULL)
     return assay_fail(err, ASSAY_E_FORMAT,
                       "'model.type' is absent; expected 'attention' or 'heptv2'");
-  const int which = index_of(type, ARCH_NAMES, COUNT(ARCH_NAMES));
-  if (which >= 0) {
-    *out = (assay_mlpf_arch)which;
-    return ASSAY_OK;
-  }
   if (index_of(type, OTHERS, COUNT(OTHERS)) >= 0)
     return assay_fail(err, ASSAY_E_UNSUPPORTED,
                       "'model.type' is '%s', an architecture that assay does not export; it does "
                       "'attention' and 'heptv2'",
                       type);
-  return assay_fail(err, ASSAY_E_FORMAT, "'model.type' is '%s'; expected 'attention' or 'heptv2'",
-                    type);
+  const int which = index_of(type, ARCH_NAMES, COUNT(ARCH_NAMES));
+  if (which < 0)
+    return assay_fail(err, ASSAY_E_FORMAT, "'model.type' is '%s'; expected 'attention' or 'heptv2'",
+                      type);
+  if (arch != NULL && strcmp(type, arch) != 0)
+    return assay_fail(err, ASSAY_E_FORMAT, "'model.type' is '%s', but model '%s' was asked for",
+                      type, arch);
+  *out = (assay_mlpf_arch)which;
+  return ASSAY_OK;
 }
 
 static assay_status read_elemtypes(const assay_json *tree, assay_mlpf_config *config,
