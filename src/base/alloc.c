@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#define LARGE_BYTES ((size_t)1 << 30)
 #define ALIGN_BYTES 64 /* a cache line, and the widest vector register of any machine we meet */
 
 /* Allocations that may still succeed; negative: all. Only tests change it (alloc.h). */
@@ -22,8 +24,18 @@ static bool may_allocate(void) {
   return true;
 }
 
+/* A block larger than the machine's memory is refused at once: the system would promise it, and
+ * then kill this process while it is filled. Small ones are not worth asking about. */
+static bool is_beyond_machine(size_t size_bytes) {
+  if (size_bytes < LARGE_BYTES) return false;
+  long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+  size_t total;
+  if (pages <= 0 || page_bytes <= 0) return false;
+  return assay_size_mul((size_t)pages, (size_t)page_bytes, &total) && size_bytes > total;
+}
+
 void *assay_alloc(size_t size_bytes) {
-  if (!may_allocate() || size_bytes > PTRDIFF_MAX) return NULL;
+  if (!may_allocate() || size_bytes > PTRDIFF_MAX || is_beyond_machine(size_bytes)) return NULL;
   void *block = NULL;
   if (posix_memalign(&block, ALIGN_BYTES, size_bytes ? size_bytes : 1) != 0) return NULL;
   memset(block, 0, size_bytes ? size_bytes : 1);

@@ -631,16 +631,17 @@ assay_status assay_zip_peek(assay_zip *zip, size_t i, size_t size_bytes, assay_b
   return ASSAY_OK;
 }
 
-/* The whole entry, and one byte more, which must not be there: asking for it is also what makes
- * libzip compare the CRC. */
-static assay_status read_whole(zip_file_t *file, const assay_zip_entry *entry, uint8_t *out,
-                               assay_error *err) {
-  size_t n, n_extra;
+/* The whole entry in two parts, and one byte more, which must not be there: asking for it is also
+ * what makes libzip compare the CRC. */
+static assay_status read_whole(zip_file_t *file, const assay_zip_entry *entry, uint8_t *head,
+                               size_t head_bytes, uint8_t *body, assay_error *err) {
+  size_t n_head, n_body = 0, n_extra = 0;
   uint8_t extra;
-  ASSAY_TRY(read_bytes(file, entry, out, (size_t)entry->size_bytes, &n, err));
-  if (n != entry->size_bytes) {
+  ASSAY_TRY(read_bytes(file, entry, head, head_bytes, &n_head, err));
+  ASSAY_TRY(read_bytes(file, entry, body, (size_t)entry->size_bytes - head_bytes, &n_body, err));
+  if (n_head + n_body != entry->size_bytes) {
     return assay_fail(err, ASSAY_E_FORMAT, "entry '%s': expected %llu bytes, found %zu",
-                      entry->name, llu(entry->size_bytes), n);
+                      entry->name, llu(entry->size_bytes), n_head + n_body);
   }
   ASSAY_TRY(read_bytes(file, entry, &extra, 1, &n_extra, err));
   if (n_extra == 0) return ASSAY_OK;
@@ -648,12 +649,21 @@ static assay_status read_whole(zip_file_t *file, const assay_zip_entry *entry, u
                     entry->name, llu(entry->size_bytes));
 }
 
-assay_status assay_zip_read(assay_zip *zip, size_t i, void *out, assay_error *err) {
+assay_status assay_zip_read_split(assay_zip *zip, size_t i, void *head, size_t head_bytes,
+                                  void *out, assay_error *err) {
   zip_file_t *file = NULL;
   ASSAY_TRY(open_entry(zip, i, &file, err));
-  assay_status st = read_whole(file, assay_zip_at(zip, i), out, err);
+  const assay_zip_entry *entry = assay_zip_at(zip, i);
+  assay_status st = head_bytes > entry->size_bytes
+                        ? assay_fail(err, ASSAY_E_ARGUMENT, "entry '%s' has fewer than %zu bytes",
+                                     entry->name, head_bytes)
+                        : read_whole(file, entry, head, head_bytes, out, err);
   zip_fclose(file);
   return st;
+}
+
+assay_status assay_zip_read(assay_zip *zip, size_t i, void *out, assay_error *err) {
+  return assay_zip_read_split(zip, i, /*head=*/NULL, /*head_bytes=*/0, out, err);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------

@@ -38,6 +38,11 @@ assay_status assay_zip_peek(assay_zip *zip, size_t i, size_t size_bytes, assay_b
 /* The whole entry i into out, which has room for exactly its size_bytes; CRC checked. */
 assay_status assay_zip_read(assay_zip *zip, size_t i, void *out, assay_error *err) ASSAY_NODISCARD;
 
+/* The same, with the first head_bytes (at most the entry's size) going to head and the rest to out.
+ */
+assay_status assay_zip_read_split(assay_zip *zip, size_t i, void *head, size_t head_bytes,
+                                  void *out, assay_error *err) ASSAY_NODISCARD;
+
 /* Writing: entries are streamed in the order they are added; commit renames into place. */
 typedef struct assay_zip_writer assay_zip_writer;
 assay_status assay_zip_writer_open(const char *path, assay_zip_writer **out,

@@ -1,5 +1,6 @@
-/* .npy and .npz files: every dtype, order and version of npz.md read strictly; written exactly as numpy writes
- * them (stored, C order). Arrays come back row-major and little-endian whatever the file held. */
+/* .npy and .npz files: every dtype, order and version of npz.md read strictly; written exactly as
+ * numpy writes them (stored, C order). Arrays come back row-major and little-endian whatever the
+ * file held. */
 #ifndef ASSAY_PACKAGE_NPZ_H
 #define ASSAY_PACKAGE_NPZ_H
 
@@ -14,9 +15,10 @@ typedef struct assay_npz_limits {
   uint64_t max_total_bytes; /* 0: 64 GiB */
 } assay_npz_limits;
 
-/* All arrays of the archive, in its order. A member that is not .npy is ignored; an array of a type that assay does
- * not hold (object, string, structured, void, long double, datetime) is refused by name. A .npy file given here is refused with what to do.
- * limits may be NULL. Errors: IO, FORMAT (archive, entry, what), UNSUPPORTED, LIMIT, MEMORY. */
+/* All arrays of the archive, in its order. A member that is not .npy is ignored; an array of a type
+ * that assay does not hold (object, string, structured, void, long double, datetime) is refused by
+ * name. A .npy file given here is refused with what to do. limits may be NULL. Errors: IO, FORMAT
+ * (archive, entry, what), UNSUPPORTED, LIMIT, MEMORY. */
 assay_status assay_npz_read(const char *path, const assay_npz_limits *limits, assay_tensor_map *out,
                             assay_error *err) ASSAY_NODISCARD;
 
@@ -28,8 +30,8 @@ assay_status assay_npy_parse(const void *bytes, size_t size_bytes, const char *w
 
 /* Header only: what inspect shows without reading the data. data_offset may be NULL. */
 typedef struct assay_npz_entry_info {
-  char *name;       /* array name, owned by the list */
-  char descr[32];   /* as in the file, e.g. "<f4" */
+  char *name;        /* array name, owned by the list */
+  char descr[32];    /* as in the file, e.g. "<f4" */
   assay_dtype dtype; /* NONE when assay does not hold the type */
   int fortran_order;
   int rank;
@@ -42,7 +44,9 @@ assay_status assay_npz_list(const char *path, assay_npz_entry_info **out, size_t
 void assay_npz_list_destroy(assay_npz_entry_info *list, size_t n);
 
 /* Written whole or not at all; equal maps give equal bytes. */
-assay_status assay_npz_write(const char *path, const assay_tensor_map *arrays, assay_error *err) ASSAY_NODISCARD;
-assay_status assay_npy_write(const char *path, const assay_tensor *array, assay_error *err) ASSAY_NODISCARD;
+assay_status assay_npz_write(const char *path, const assay_tensor_map *arrays,
+                             assay_error *err) ASSAY_NODISCARD;
+assay_status assay_npy_write(const char *path, const assay_tensor *array,
+                             assay_error *err) ASSAY_NODISCARD;
 
 #endif
