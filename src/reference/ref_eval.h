@@ -1,0 +1,31 @@
+/* One evaluation, after its inputs have been checked: what ref_mlpf.c asks of the code that is
+ * compiled for each precision. */
+#ifndef ASSAY_REFERENCE_REF_EVAL_H
+#define ASSAY_REFERENCE_REF_EVAL_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/tensor.h"
+#include "reference/ref_mlpf.h"
+
+typedef struct ref_job {
+  const assay_mlpf_config *config;
+  const assay_tensor_map *weights;
+  int64_t n_events, n_elems; /* B, N */
+  const float *features;     /* [B, N, F], finite in valid rows */
+  const float *mask;         /* [B, N], 0 or 1 */
+  int threads;               /* at least 1 */
+  /* Outputs, the caller's, zeroed; float or double as the function's name says. */
+  void *binary;               /* [B, N, 2] */
+  void *classes;              /* [B, N, C] */
+  void *momentum;             /* [B, N, 5] */
+  int32_t *perm;              /* HEPTv2: [L', NH, H, B, N] */
+  assay_ref_margins *margins; /* always written */
+} ref_job;
+
+/* Errors: ARGUMENT (weights), MEMORY. */
+assay_status ref_eval_f32(const ref_job *job, assay_error *err) ASSAY_NODISCARD;
+assay_status ref_eval_f64(const ref_job *job, assay_error *err) ASSAY_NODISCARD;
+
+#endif

@@ -1,0 +1,319 @@
+/* The kernels of ref_kernels.h in generic vectors; compiled once for each instruction set and
+ * precision, with contraction allowed (-ffp-contract=fast), so that a*b+c becomes one fused
+ * operation where there is one. Nothing that a hash key depends on is computed here.
+ *
+ * Source: models.md B.0 and B.3; the running softmax is that of Milakov and Gimelshein, "Online
+ * normalizer calculation for softmax", 2018. */
+#include "reference/ref_kernels.h"
+
+#include <stdbool.h>
+
+#include "reference/ref_simd.h"
+
+/* ---- elementwise ---- */
+
+SIMD_INLINE vec sigmoid_times(vec x) { /* x * sigmoid(x); exp overflows to inf and gives -0 */
+  return x / ((real)1 + vec_exp(-x));
+}
+
+SIMD_INLINE vec activate(vec x, ref_act act) {
+  const vec zero = {0};
+  switch (act) {
+  case REF_ACT_NONE:
+    return x;
+  case REF_ACT_ELU:
+    return vec_select(x > zero, x, vec_expm1(x));
+  case REF_ACT_RELU:
+    return vec_select(x > zero, x, zero);
+  case REF_ACT_RELU6: {
+    const vec six = zero + (real)6;
+    vec positive = vec_select(x > zero, x, zero);
+    return vec_select(positive < six, positive, six);
+  }
+  case REF_ACT_LEAKYRELU:
+    return vec_select(x > zero, x, x * (real)0.01);
+  case REF_ACT_GELU: {
+    const real half_sqrt2 = (real)0.70710678118654752440;
+    return x * (real)0.5 * ((real)1 + vec_erf(x * half_sqrt2));
+  }
+  case REF_ACT_SILU:
+    return sigmoid_times(x);
+  }
+  return x;
+}
+
+/* The n < LANES elements at `from`, zeros after them. */
+SIMD_INLINE vec load_part(const real *from, int64_t n) {
+  real lanes[SIMD_BYTES / sizeof(real)] = {0};
+  for (int64_t i = 0; i < n; i++) lanes[i] = from[i];
+  return vec_load(lanes);
+}
+
+SIMD_INLINE void store_part(real *to, vec v, int64_t n) {
+  real lanes[SIMD_BYTES / sizeof(real)];
+  vec_store(lanes, v);
+  for (int64_t i = 0; i < n; i++) to[i] = lanes[i];
+}
+
+/* One row of bias_act; act is a constant where this is inlined. */
+SIMD_INLINE void bias_act_row(real *x, const real *bias, int64_t cols, ref_act act) {
+  int64_t whole = cols - cols % LANES, rest = cols % LANES;
+  for (int64_t i = 0; i < whole; i += LANES) {
+    vec v = vec_load(x + i);
+    if (bias != NULL) v += vec_load(bias + i);
+    vec_store(x + i, activate(v, act));
+  }
+  if (rest > 0) {
+    vec v = load_part(x + whole, rest);
+    if (bias != NULL) v += load_part(bias + whole, rest);
+    store_part(x + whole, activate(v, act), rest);
+  }
+}
+
+static void bias_act(real *x, const real *bias, int64_t rows, int64_t cols, ref_act act) {
+  for (int64_t row = 0; row < rows; row++) {
+    real *at = x + row * cols;
+    switch (act) {
+    case REF_ACT_NONE:
+      bias_act_row(at, bias, cols, REF_ACT_NONE);
+      break;
+    case REF_ACT_ELU:
+      bias_act_row(at, bias, cols, REF_ACT_ELU);
+      break;
+    case REF_ACT_RELU:
+      bias_act_row(at, bias, cols, REF_ACT_RELU);
+      break;
+    case REF_ACT_RELU6:
+      bias_act_row(at, bias, cols, REF_ACT_RELU6);
+      break;
+    case REF_ACT_LEAKYRELU:
+      bias_act_row(at, bias, cols, REF_ACT_LEAKYRELU);
+      break;
+    case REF_ACT_GELU:
+      bias_act_row(at, bias, cols, REF_ACT_GELU);
+      break;
+    case REF_ACT_SILU:
+      bias_act_row(at, bias, cols, REF_ACT_SILU);
+      break;
+    }
+  }
+}
+
+static void gated_silu(real *gate, const real *up, int64_t n) {
+  int64_t whole = n - n % LANES, rest = n % LANES;
+  for (int64_t i = 0; i < whole; i += LANES) {
+    vec_store(gate + i, sigmoid_times(vec_load(gate + i)) * vec_load(up + i));
+  }
+  if (rest > 0) {
+    vec v = sigmoid_times(load_part(gate + whole, rest)) * load_part(up + whole, rest);
+    store_part(gate + whole, v, rest);
+  }
+}
+
+static void exp_shifted(real *x, const real *shift, int64_t n) {
+  int64_t whole = n - n % LANES, rest = n % LANES;
+  for (int64_t i = 0; i < whole; i += LANES) {
+    vec_store(x + i, vec_exp(vec_load(x + i) - vec_load(shift + i)));
+  }
+  if (rest > 0) {
+    store_part(x + whole, vec_exp(load_part(x + whole, rest) - load_part(shift + whole, rest)),
+               rest);
+  }
+}
+
+/* ---- norms ---- */
+
+static void layer_norm(const real *x, const real *weight, const real *bias, int64_t rows,
+                       int64_t cols, real *out) {
+  const real eps = (real)1e-5;
+  int64_t whole = cols - cols % LANES, rest = cols % LANES;
+  for (int64_t row = 0; row < rows; row++, x += cols, out += cols) {
+    vec sum = load_part(x + whole, rest);
+    for (int64_t i = 0; i < whole; i += LANES) sum += vec_load(x + i);
+    real mean = vec_sum(sum) / (real)cols;
+
+    vec squares = {0};
+    real tail = 0;
+    for (int64_t i = 0; i < whole; i += LANES) {
+      vec difference = vec_load(x + i) - mean;
+      squares += difference * difference;
+    }
+    for (int64_t i = whole; i < cols; i++) tail += (x[i] - mean) * (x[i] - mean);
+    real scale = 1 / SIMD_LIBM(sqrt)((vec_sum(squares) + tail) / (real)cols + eps);
+
+    for (int64_t i = 0; i < whole; i += LANES) {
+      vec normalised = (vec_load(x + i) - mean) * scale;
+      vec_store(out + i, normalised * vec_load(weight + i) + vec_load(bias + i));
+    }
+    for (int64_t i = whole; i < cols; i++) out[i] = (x[i] - mean) * scale * weight[i] + bias[i];
+  }
+}
+
+static void rms_norm(const real *x, const real *weight, int64_t rows, int64_t cols, real *out) {
+  const real eps = (real)1e-6;
+  int64_t whole = cols - cols % LANES, rest = cols % LANES;
+  for (int64_t row = 0; row < rows; row++, x += cols, out += cols) {
+    vec last = load_part(x + whole, rest);
+    vec squares = last * last;
+    for (int64_t i = 0; i < whole; i += LANES) squares += vec_load(x + i) * vec_load(x + i);
+    real scale = 1 / SIMD_LIBM(sqrt)(vec_sum(squares) / (real)cols + eps);
+    for (int64_t i = 0; i < whole; i += LANES) {
+      vec_store(out + i, vec_load(x + i) * scale * vec_load(weight + i));
+    }
+    for (int64_t i = whole; i < cols; i++) out[i] = x[i] * scale * weight[i];
+  }
+}
+
+/* ---- attention ---- */
+
+/* Keys that are scored before their exponentials are taken: scores of all queries stay in the
+ * first-level cache. Whole panels. */
+enum { KEYS_AT_ONCE = 256 };
+_Static_assert(KEYS_AT_ONCE % REF_PANEL == 0, "blocks of keys are whole panels");
+
+enum {
+  PANEL_VECS = REF_PANEL * sizeof(real) / SIMD_BYTES, /* vectors of one row of a panel */
+  /* queries whose accumulators fit the registers */
+  QUERIES_AT_ONCE = PANEL_VECS >= 8   ? 1
+                    : PANEL_VECS == 4 ? 2
+                    : PANEL_VECS == 2 ? 4
+                                      : 8,
+};
+_Static_assert(PANEL_VECS >= 1, "a panel is at least one vector");
+_Static_assert(REF_QUERIES % QUERIES_AT_ONCE == 0, "query groups are whole");
+
+/* scores[i, j] = q[i]·k[j] for QUERIES_AT_ONCE queries and the keys of one panel. */
+SIMD_INLINE void score_panel(const real *queries, const real *panel, int64_t dim, real *scores) {
+  vec sum[QUERIES_AT_ONCE][PANEL_VECS] = {0};
+  for (int64_t c = 0; c < dim; c++) {
+    for (int v = 0; v < PANEL_VECS; v++) {
+      vec key = vec_load(panel + c * REF_PANEL + v * LANES);
+      for (int i = 0; i < QUERIES_AT_ONCE; i++) sum[i][v] += queries[i * dim + c] * key;
+    }
+  }
+  for (int i = 0; i < QUERIES_AT_ONCE; i++) {
+    for (int v = 0; v < PANEL_VECS; v++) {
+      vec_store(scores + i * KEYS_AT_ONCE + v * LANES, sum[i][v]);
+    }
+  }
+}
+
+/* sums[i] += sum_j p[i,j] v[j] for QUERIES_AT_ONCE queries and PANEL_VECS vectors of the value
+ * rows. */
+SIMD_INLINE void weigh_values(const real *weights, const real *values, int64_t n_keys, int64_t dim,
+                              real *sums) {
+  vec sum[QUERIES_AT_ONCE][PANEL_VECS];
+  for (int i = 0; i < QUERIES_AT_ONCE; i++) {
+    for (int v = 0; v < PANEL_VECS; v++) sum[i][v] = vec_load(sums + i * dim + v * LANES);
+  }
+  for (int64_t j = 0; j < n_keys; j++) {
+    for (int v = 0; v < PANEL_VECS; v++) {
+      vec value = vec_load(values + j * dim + v * LANES);
+      for (int i = 0; i < QUERIES_AT_ONCE; i++) {
+        sum[i][v] += weights[i * KEYS_AT_ONCE + j] * value;
+      }
+    }
+  }
+  for (int i = 0; i < QUERIES_AT_ONCE; i++) {
+    for (int v = 0; v < PANEL_VECS; v++) vec_store(sums + i * dim + v * LANES, sum[i][v]);
+  }
+}
+
+/* What is known of each query after some of the keys. */
+typedef struct progress {
+  real highest[REF_QUERIES]; /* score so far */
+  vec total[REF_QUERIES];    /* sum of exp(score - highest), in lanes */
+  real *sums;                /* [REF_QUERIES, padded dim]: sum of exp(score - highest) * value */
+} progress;
+
+/* Turns one query's scores of a block into weights exp(score - highest), and brings what was summed
+ * before to the new maximum. */
+SIMD_INLINE void take_exponentials(real *scores, int64_t n_scores, int64_t padded_dim,
+                                   real *highest, vec *total, real *sums) {
+  vec top = vec_load(scores);
+  for (int64_t j = LANES; j < n_scores; j += LANES) top = vec_max(top, vec_load(scores + j));
+  real block_highest = vec_highest(top);
+  if (block_highest > *highest) {
+    vec factor = vec_exp(*highest - block_highest - (vec){0}); /* 0 for the first block */
+    *total *= factor;
+    for (int64_t c = 0; c < padded_dim; c += LANES) {
+      vec_store(sums + c, vec_load(sums + c) * factor);
+    }
+    *highest = block_highest;
+  }
+  vec sum = *total;
+  for (int64_t j = 0; j < n_scores; j += LANES) {
+    vec weight = vec_exp(vec_load(scores + j) - *highest);
+    vec_store(scores + j, weight);
+    sum += weight;
+  }
+  *total = sum;
+}
+
+static void attend_block(const ref_attention *a, const real *queries, int64_t n_queries,
+                         int64_t first, real *scores, progress *state) {
+  int64_t padded_dim = ref_padded_dim(a->dim);
+  int64_t n_keys = a->n_keys - first < KEYS_AT_ONCE ? a->n_keys - first : KEYS_AT_ONCE;
+  int64_t n_scores = ref_whole_panels(n_keys);
+  for (int64_t i = 0; i < n_queries; i += QUERIES_AT_ONCE) {
+    for (int64_t j = 0; j < n_scores; j += REF_PANEL) {
+      score_panel(queries + i * a->dim, a->keys + (first + j) * a->dim, a->dim,
+                  scores + i * KEYS_AT_ONCE + j);
+    }
+  }
+  for (int64_t i = 0; i < n_queries; i++) {
+    real *row = scores + i * KEYS_AT_ONCE;
+    for (int64_t j = n_keys; j < n_scores; j++) row[j] = -(real)INFINITY; /* no such keys */
+    take_exponentials(row, n_scores, padded_dim, &state->highest[i], &state->total[i],
+                      state->sums + i * padded_dim);
+  }
+  for (int64_t i = 0; i < n_queries; i += QUERIES_AT_ONCE) {
+    for (int64_t c = 0; c < padded_dim; c += REF_PANEL) {
+      weigh_values(scores + i * KEYS_AT_ONCE, a->values + first * padded_dim + c, n_keys,
+                   padded_dim, state->sums + i * padded_dim + c);
+    }
+  }
+}
+
+static void attend(const ref_attention *a) {
+  int64_t padded_dim = ref_padded_dim(a->dim);
+  int64_t n_queries = (a->n_queries + QUERIES_AT_ONCE - 1) / QUERIES_AT_ONCE * QUERIES_AT_ONCE;
+  real *scores = a->scratch;
+  real *queries = scores + REF_QUERIES * KEYS_AT_ONCE; /* whole groups; those beyond are not used */
+  progress state = {.sums = queries + REF_QUERIES * a->dim};
+  for (int64_t i = 0; i < n_queries * a->dim; i++) {
+    queries[i] = i < a->n_queries * a->dim ? a->queries[i] : 0;
+  }
+  for (int64_t i = 0; i < n_queries; i++) state.highest[i] = -(real)INFINITY;
+  for (int64_t i = 0; i < n_queries * padded_dim; i++) state.sums[i] = 0;
+
+  for (int64_t first = 0; first < a->n_keys; first += KEYS_AT_ONCE) {
+    attend_block(a, queries, n_queries, first, scores, &state);
+  }
+  for (int64_t i = 0; i < a->n_queries; i++) {
+    real total = vec_sum(state.total[i]);
+    real inverse = a->n_keys > 0 ? 1 / total : 0;
+    for (int64_t c = 0; c < a->dim; c++) {
+      a->out[i * a->out_stride + c] = state.sums[i * padded_dim + c] * inverse;
+    }
+    if (a->lse != NULL) a->lse[i] = a->n_keys > 0 ? state.highest[i] + SIMD_LIBM(log)(total) : 0;
+  }
+}
+
+#if defined(__AVX512F__)
+#define TABLE ref_kernels_avx512
+#elif defined(__AVX2__)
+#define TABLE ref_kernels_avx2
+#else
+#define TABLE ref_kernels_baseline
+#endif
+
+const ref_kernels TABLE = {
+    .name = SIMD_NAME,
+    .bias_act = bias_act,
+    .layer_norm = layer_norm,
+    .rms_norm = rms_norm,
+    .gated_silu = gated_silu,
+    .exp_shifted = exp_shifted,
+    .attend = attend,
+};

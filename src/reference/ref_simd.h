@@ -1,0 +1,145 @@
+/* Vectors of `real` for the kernels: the compiler's generic vector types, a few operations that it
+ * cannot express, and SLEEF's functions with at most 1 unit of error (u10). The one place that sees
+ * SLEEF.
+ *
+ * ref_kernels.c is compiled once for each instruction set of meson.build and each precision; the
+ * macros that the compiler sets for that instruction set choose here. */
+#ifndef ASSAY_REFERENCE_REF_SIMD_H
+#define ASSAY_REFERENCE_REF_SIMD_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "reference/ref_real.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define SIMD_HAS_SLEEF 1
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#define SIMD_HAS_SLEEF 1
+#else
+#define SIMD_HAS_SLEEF 0
+#endif
+#if SIMD_HAS_SLEEF
+#include <sleef.h>
+#endif
+
+#if defined(__AVX512F__)
+#define SIMD_NAME  "avx512"
+#define SIMD_BYTES 64
+#elif defined(__AVX2__)
+#define SIMD_NAME  "avx2"
+#define SIMD_BYTES 32
+#else
+#define SIMD_NAME  "baseline"
+#define SIMD_BYTES 16
+#endif
+
+#if REF_BITS == 32
+typedef int32_t lane_int;
+#else
+typedef int64_t lane_int;
+#endif
+typedef real vec __attribute__((vector_size(SIMD_BYTES)));
+typedef lane_int vec_int __attribute__((vector_size(SIMD_BYTES))); /* 0 or -1 from comparisons */
+#define LANES ((int64_t)(SIMD_BYTES / sizeof(real)))
+
+#define SIMD_INLINE static inline __attribute__((always_inline, unused))
+
+SIMD_INLINE vec vec_load(const real *from) {
+  vec v;
+  memcpy(&v, from, sizeof v);
+  return v;
+}
+
+SIMD_INLINE void vec_store(real *to, vec v) {
+  memcpy(to, &v, sizeof v);
+}
+
+SIMD_INLINE vec vec_splat(real value) {
+  return value - (vec){0};
+}
+
+/* mask ? a : b, lane by lane. */
+SIMD_INLINE vec vec_select(vec_int mask, vec a, vec b) {
+  return (vec)((mask & (vec_int)a) | (~mask & (vec_int)b));
+}
+
+SIMD_INLINE vec vec_max(vec a, vec b) {
+#if defined(__AVX512F__) && REF_BITS == 32
+  return (vec)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX512F__)
+  return (vec)_mm512_max_pd((__m512d)a, (__m512d)b);
+#else
+  return vec_select(a > b, a, b);
+#endif
+}
+
+/* Halves until one lane is left, so the order of the sum is that of a tree. */
+SIMD_INLINE real vec_sum(vec v) {
+  real lanes[SIMD_BYTES / sizeof(real)];
+  vec_store(lanes, v);
+  for (int64_t half = LANES / 2; half > 0; half /= 2) {
+    for (int64_t i = 0; i < half; i++) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+
+SIMD_INLINE real vec_highest(vec v) {
+#if defined(__AVX512F__) && REF_BITS == 32
+  return _mm512_reduce_max_ps((__m512)v);
+#elif defined(__AVX512F__)
+  return _mm512_reduce_max_pd((__m512d)v);
+#else
+  real highest = v[0];
+  for (int64_t i = 1; i < LANES; i++) highest = v[i] > highest ? v[i] : highest;
+  return highest;
+#endif
+}
+
+/* SLEEF names its vector functions by type, lanes and instruction set. */
+#if !SIMD_HAS_SLEEF
+#elif defined(__AVX512F__) && REF_BITS == 32
+#define SIMD_SLEEF(f, v) (vec) Sleef_##f##f16_u10avx512f((__m512)(v))
+#elif defined(__AVX512F__)
+#define SIMD_SLEEF(f, v) (vec) Sleef_##f##d8_u10avx512f((__m512d)(v))
+#elif defined(__AVX2__) && REF_BITS == 32
+#define SIMD_SLEEF(f, v) (vec) Sleef_##f##f8_u10avx2((__m256)(v))
+#elif defined(__AVX2__)
+#define SIMD_SLEEF(f, v) (vec) Sleef_##f##d4_u10avx2((__m256d)(v))
+#elif defined(__x86_64__) && REF_BITS == 32
+#define SIMD_SLEEF(f, v) (vec) Sleef_##f##f4_u10((__m128)(v))
+#elif defined(__x86_64__)
+#define SIMD_SLEEF(f, v) (vec) Sleef_##f##d2_u10((__m128d)(v))
+#elif REF_BITS == 32
+#define SIMD_SLEEF(f, v) (vec) Sleef_##f##f4_u10((float32x4_t)(v))
+#else
+#define SIMD_SLEEF(f, v) (vec) Sleef_##f##d2_u10((float64x2_t)(v))
+#endif
+
+#if REF_BITS == 32
+#define SIMD_LIBM(name) name##f
+#else
+#define SIMD_LIBM(name) name
+#endif
+
+#if SIMD_HAS_SLEEF
+#define SIMD_FUNCTION(f)                                                                           \
+  SIMD_INLINE vec vec_##f(vec v) {                                                                 \
+    return SIMD_SLEEF(f, v);                                                                       \
+  }
+#else
+#define SIMD_FUNCTION(f)                                                                           \
+  SIMD_INLINE vec vec_##f(vec v) {                                                                 \
+    for (int64_t i = 0; i < LANES; i++) v[i] = SIMD_LIBM(f)(v[i]);                                 \
+    return v;                                                                                      \
+  }
+#endif
+
+SIMD_FUNCTION(exp)
+SIMD_FUNCTION(expm1)
+SIMD_FUNCTION(erf)
+
+#endif
