@@ -1,0 +1,336 @@
+/* The page's frame, its summary, and the small pieces that its sections share.
+ * Sources: HTML Living Standard; WCAG 2.2 (1.4.1 use of colour, 1.4.10 reflow, 2.1.1
+ * keyboard, 1.3.1 tables). */
+#include "report/page.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "report/page_parts.h"
+
+/* ---- cells ---- */
+
+static void put_absent(assay_sink *sink) {
+  assay_sink_put(sink, "<td class=\"n a\"><span aria-hidden=\"true\">–</span><span "
+                       "class=\"hint\">absent</span></td>");
+}
+
+void assay_page_text(assay_sink *sink, const char *text) {
+  if (text == NULL || *text == 0) {
+    put_absent(sink);
+    return;
+  }
+  assay_sink_put(sink, "<td>");
+  assay_sink_html(sink, text);
+  assay_sink_put(sink, "</td>");
+}
+
+void assay_page_cell(assay_sink *sink, assay_cell cell) {
+  char read[ASSAY_CELL_BYTES], exact[ASSAY_CELL_BYTES];
+  if (cell.kind == ASSAY_CELL_TEXT) {
+    assay_page_text(sink, cell.text);
+    return;
+  }
+  if (cell.kind == ASSAY_CELL_ABSENT) {
+    put_absent(sink);
+    return;
+  }
+  assay_cell_read(&cell, read);
+  assay_cell_exact(&cell, exact);
+  if (cell.kind == ASSAY_CELL_COUNT) {
+    assay_sink_putf(sink, "<td class=\"n\">%s</td>", read);
+  } else {
+    assay_sink_putf(sink, "<td class=\"n\" title=\"%s%s\">%s</td>", exact,
+                    cell.kind == ASSAY_CELL_TIME ? " ns" : "", read);
+  }
+}
+
+void assay_page_column(assay_sink *sink, const assay_view_row *row, const char *name) {
+  assay_page_cell(sink, assay_column_find(name)->get(row));
+}
+
+/* Sign and colour class of a verdict; the word says it all without either. */
+static const char *verdict_class(const char *word) {
+  if (strcmp(word, "pass") == 0) return "ok";
+  if (strcmp(word, "missing") == 0 || strcmp(word, "not planned") == 0 ||
+      strcmp(word, "unknown") == 0 || strcmp(word, "not judged") == 0) {
+    return "un";
+  }
+  return "no";
+}
+
+void assay_page_verdict(assay_sink *sink, const char *word) {
+  assay_sink_putf(sink, "<td><span class=\"w %s\">%s</span></td>", verdict_class(word), word);
+}
+
+void assay_page_percentile(assay_sink *sink, const assay_result_timing *timing, size_t i) {
+  if (timing == NULL) {
+    put_absent(sink);
+    return;
+  }
+  const assay_result_percentile *p = &timing->stats.percentiles[i];
+  char value[ASSAY_CELL_BYTES], low[ASSAY_CELL_BYTES] = "–", high[ASSAY_CELL_BYTES] = "–";
+  assay_cell_read_ms(p->value_ns, value);
+  if (p->has_low) assay_cell_read_ms((double)p->low_ns, low);
+  if (p->has_high) assay_cell_read_ms((double)p->high_ns, high);
+  assay_sink_putf(sink, "<td class=\"n\" title=\"%.17g ns, 95 %% interval [", p->value_ns);
+  if (p->has_low) assay_sink_putf(sink, "%" PRId64, p->low_ns);
+  assay_sink_put(sink, ", ");
+  if (p->has_high) assay_sink_putf(sink, "%" PRId64, p->high_ns);
+  assay_sink_putf(sink, "] ns\">%s <small>[%s, %s]</small></td>", value, low, high);
+}
+
+void assay_page_case(assay_sink *sink, const assay_view_row *row, const char *id_prefix, size_t r) {
+  assay_sink_put(sink, "<th scope=\"row\"");
+  if (id_prefix) assay_sink_putf(sink, " id=\"%s%zu\"", id_prefix, r);
+  assay_sink_put(sink, ">");
+  assay_sink_html(sink, row->case_name);
+  assay_sink_put(sink, "</th>");
+}
+
+/* Everything but unreserved characters and '/' as %XX: a path cannot end the attribute or change
+ * the scheme. */
+static void put_address(assay_sink *sink, const char *path) {
+  for (const unsigned char *at = (const unsigned char *)path; *at; at++) {
+    bool plain = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+                 (*at >= '0' && *at <= '9') || strchr("-._~/", *at);
+    assay_sink_putf(sink, plain ? "%c" : "%%%02X", *at);
+  }
+}
+
+void assay_page_link(assay_sink *sink, const char *path, const char *sha256, const char *label) {
+  assay_sink_put(sink, "<a href=\"../");
+  put_address(sink, path);
+  if (sha256 && *sha256) {
+    assay_sink_put(sink, "\" title=\"SHA-256 ");
+    assay_sink_html(sink, sha256);
+  }
+  assay_sink_put(sink, "\">");
+  assay_sink_html(sink, label);
+  assay_sink_put(sink, "</a>");
+}
+
+/* ---- tables ---- */
+
+void assay_page_table_begin(assay_sink *sink, const char *classes, const char *caption,
+                            const char *columns) {
+  assay_sink_put(sink, "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"");
+  assay_sink_html(sink, caption);
+  assay_sink_putf(sink, "\"><table class=\"%s\"><caption>", classes);
+  assay_sink_html(sink, caption);
+  assay_sink_put(sink, "</caption><thead><tr>");
+  while (*columns) {
+    size_t n = strcspn(columns, "|");
+    bool number = columns[0] == '#';
+    assay_sink_put(sink, number ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">");
+    assay_sink_put_bytes(sink, columns + number, n - number);
+    assay_sink_put(sink, "</th>");
+    columns += n + (columns[n] == '|');
+  }
+  assay_sink_put(sink, "</tr></thead><tbody>\n");
+}
+
+void assay_page_table_end(assay_sink *sink) {
+  assay_sink_put(sink, "</tbody></table></div>\n");
+}
+
+/* ---- summary ---- */
+
+static void put_worst(const assay_view_row *row, assay_sink *sink) {
+  assay_worst worst = {.at = {.index = -1}};
+  if (row) assay_table_worst(row, &worst);
+  if (worst.comparison == NULL) {
+    assay_sink_put(sink, "<td>nothing was compared</td>");
+    return;
+  }
+  assay_sink_put(sink, "<td><b>");
+  assay_sink_html(sink, worst.comparison->head);
+  assay_sink_put(sink, "</b> in ");
+  assay_sink_html(sink, row->case_name);
+  if (worst.index[0]) assay_sink_putf(sink, " at %s", worst.index);
+  assay_sink_put(sink, ", against ");
+  assay_sink_html(sink, worst.comparison->reference);
+  if (worst.at.index < 0) {
+    assay_sink_put(sink, ": ");
+    assay_sink_html(sink, worst.comparison->reason);
+  }
+  assay_sink_put(sink, "</td>");
+}
+
+static void put_range(const assay_view_group *group, assay_sink *sink) {
+  if (group->fastest == NULL) {
+    put_absent(sink);
+    return;
+  }
+  char low[ASSAY_CELL_BYTES], high[ASSAY_CELL_BYTES];
+  assay_cell fast =
+      assay_cell_time(assay_view_timing(group->fastest)->stats.percentiles[0].value_ns);
+  assay_cell slow =
+      assay_cell_time(assay_view_timing(group->slowest)->stats.percentiles[0].value_ns);
+  assay_cell_read(&fast, low);
+  assay_cell_read(&slow, high);
+  if (group->fastest == group->slowest) {
+    assay_sink_putf(sink, "<td class=\"n\">%s</td>", low);
+  } else {
+    assay_sink_putf(sink, "<td class=\"n\">%s – %s</td>", low, high);
+  }
+}
+
+static void put_summary_row(const assay_view_group *group, assay_sink *sink) {
+  assay_cell absent = {0};
+  const assay_view_row *worst = group->worst;
+  assay_sink_put(sink, "<tr><th scope=\"row\">");
+  assay_sink_html(sink, group->bundle);
+  assay_sink_put(sink, "</th>");
+  assay_page_text(sink, group->runtime);
+  assay_page_text(sink, group->controlled ? "controlled" : "brought");
+  assay_page_text(sink, group->dtype);
+  assay_page_verdict(sink, group->n_passed == group->n_rows ? "pass" : "fail");
+  assay_sink_putf(sink, "<td class=\"n\">%zu of %zu</td>", group->n_passed, group->n_rows);
+  assay_page_cell(sink, worst ? assay_column_find("worst_abs_error")->get(worst) : absent);
+  assay_page_cell(sink, worst ? assay_column_find("worst_tolerance_multiple")->get(worst) : absent);
+  put_worst(worst, sink);
+  put_range(group, sink);
+  assay_page_text(sink, group->library_version);
+  assay_page_text(sink, group->provider);
+  assay_sink_put(sink, "</tr>\n");
+}
+
+void assay_page_put_summary(const assay_view *view, assay_sink *sink) {
+  assay_sink_put(sink, "<section id=\"summary\"><h2>Summary</h2>\n");
+  assay_page_table_begin(
+      sink, "sum", "Verdict for each model on each runtime",
+      "Model|Runtime|Inputs|Precision|Verdict|#Cases passed|#Worst error|#Multiple of tolerance|"
+      "Where it is|#p50, fastest – slowest case|ONNX Runtime|Provider");
+  for (size_t g = 0; g < view->n_groups; g++) put_summary_row(&view->groups[g], sink);
+  assay_page_table_end(sink);
+  assay_sink_put(
+      sink,
+      "<p class=\"note\">Controlled inputs (sweeps and batches) and inputs that users brought are "
+      "judged apart, and so are models of different precision; nothing is pooled over them. The "
+      "worst "
+      "error is the element that comes nearest to its tolerance, or exceeds it "
+      "most.</p></section>\n");
+}
+
+/* ---- frame ---- */
+
+/* SHA-256 over the checksum lines of all files but the report's own, or "" while there is no tree.
+ */
+static void hash_evidence(const assay_view *view, char out[ASSAY_SHA256_HEX_BYTES]) {
+  const assay_tree *files = &view->package.files;
+  assay_sink lines = {0};
+  out[0] = 0;
+  for (size_t i = 0; i < files->n; i++) {
+    const assay_tree_entry *entry = &files->entries[i];
+    if (strncmp(entry->file, "report/", strlen("report/")) == 0) continue;
+    assay_sink_putf(&lines, "%s  %" PRIu64 "  %s\n", entry->sha256, entry->size_bytes, entry->file);
+  }
+  if (files->n && !lines.status &&
+      assay_sha256_bytes(lines.buf.data, lines.buf.size_bytes, out, NULL))
+    out[0] = 0;
+  assay_sink_reset(&lines);
+}
+
+static void put_times(const assay_view *view, assay_sink *sink) {
+  assay_sink_put(sink, "Campaign of ");
+  assay_sink_html(sink, view->package.started_at);
+  if (view->package.finished_at[0]) {
+    assay_sink_put(sink, " to ");
+    assay_sink_html(sink, view->package.finished_at);
+  } else {
+    assay_sink_put(sink, ", not finished");
+  }
+  assay_sink_put(sink, "; assay ");
+  assay_sink_html(sink, view->package.tool_version);
+  assay_sink_put(sink, ".");
+}
+
+static void put_header(const assay_view *view, assay_sink *sink) {
+  char verdict[512], evidence[ASSAY_SHA256_HEX_BYTES];
+  assay_view_verdict(view, verdict, sizeof verdict);
+  hash_evidence(view, evidence);
+  assay_sink_put(sink, "<header><p class=\"kicker\">assay report</p>\n");
+  assay_sink_putf(sink, "<h1 class=\"%s\">%s</h1>\n", view->qualified ? "ok" : "no", verdict);
+  assay_sink_putf(sink,
+                  "<p>%zu case%s on %zu runtime%s, %zu model%s; %zu of %zu planned runs done. ",
+                  view->n_rows, view->n_rows == 1 ? "" : "s", view->package.n_runtimes,
+                  view->package.n_runtimes == 1 ? "" : "s", view->package.n_bundles,
+                  view->package.n_bundles == 1 ? "" : "s", view->n_runs_done, view->n_runs);
+  put_times(view, sink);
+  assay_sink_put(sink, "</p>\n");
+  if (evidence[0]) {
+    assay_sink_putf(
+        sink,
+        "<p class=\"note\">Evidence (all files of the package but this report) has SHA-256 "
+        "<code>%s</code>; <code>assay verify</code> checks every file of it.</p>\n",
+        evidence);
+  }
+  assay_sink_put(sink, "</header>\n");
+}
+
+static void put_nav(const assay_view *view, const assay_plots *plots, assay_sink *sink) {
+  assay_sink_put(sink, "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a> ");
+  if (view->n_reasons) assay_sink_put(sink, "<a href=\"#failures\">What failed</a> ");
+  assay_sink_put(sink, "<a href=\"#runs\">Runs</a> <a href=\"#heads\">Errors by head</a> "
+                       "<a href=\"#timing\">Timing</a> <a href=\"#placement\">Placement</a> ");
+  if (plots->n) assay_sink_put(sink, "<a href=\"#plots\">Plots</a> ");
+  assay_sink_put(sink, "<a href=\"#setup\">Setup</a> <a href=\"#evidence\">Evidence</a> "
+                       "<a href=\"#limits\">Limits</a></nav>\n");
+}
+
+static void put_plots(const assay_plots *plots, assay_sink *sink) {
+  if (plots->n == 0 && plots->note[0] == 0) return;
+  assay_sink_put(sink, "<section id=\"plots\"><h2>Plots</h2>\n");
+  if (plots->note[0]) {
+    assay_sink_put(sink, "<p class=\"note\">");
+    assay_sink_html(sink, plots->note);
+    assay_sink_put(sink, "</p>\n");
+  }
+  for (size_t i = 0; i < plots->n; i++) {
+    const assay_plot *plot = &plots->items[i];
+    assay_sink_put(sink, "<figure>");
+    assay_sink_put(sink, plot->svg);
+    assay_sink_put(sink, "<figcaption><b>");
+    assay_sink_html(sink, plot->title);
+    assay_sink_put(sink, ".</b> ");
+    assay_sink_html(sink, plot->caption);
+    assay_sink_putf(
+        sink,
+        " <span class=\"files\"><a href=\"%s.pdf\">PDF</a> <a href=\"%s.png\">PNG</a> <a "
+        "href=\"%s.svg\">SVG</a></span></figcaption></figure>\n",
+        plot->name, plot->name, plot->name);
+  }
+  assay_sink_put(sink, "</section>\n");
+}
+
+void assay_page_put(const assay_view *view, const assay_plots *plots, assay_sink *sink) {
+  char verdict[512];
+  assay_view_verdict(view, verdict, sizeof verdict);
+  assay_sink_put(sink, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+                       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                       "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                       "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n");
+  assay_sink_putf(sink, "<title>%s: assay report</title>\n<style>", verdict);
+  assay_sink_put(sink, assay_page_style);
+  assay_sink_put(sink, "</style></head><body>\n");
+  put_header(view, sink);
+  put_nav(view, plots, sink);
+  assay_sink_put(sink, "<main>\n");
+  assay_page_put_summary(view, sink);
+  assay_page_put_failures(view, sink);
+  assay_page_put_runs(view, sink);
+  assay_page_put_heads(view, sink);
+  assay_page_put_timing(view, sink);
+  assay_page_put_placement(view, sink);
+  put_plots(plots, sink);
+  assay_page_put_setup(view, sink);
+  assay_page_put_evidence(view, sink);
+  assay_page_put_limits(view, sink);
+  assay_sink_put(sink, "</main>\n<script>");
+  assay_sink_put(sink, assay_page_script);
+  assay_sink_put(sink, "</script></body></html>\n");
+}

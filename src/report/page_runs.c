@@ -1,0 +1,433 @@
+/* The page's sections about runs: what failed, the table of all runs, errors by head, timing,
+ * placement. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/page_parts.h"
+
+/* ---- what failed ---- */
+
+static void put_reason(const assay_view *view, const assay_view_reason *reason, assay_sink *sink) {
+  assay_sink_put(sink, "<li>");
+  if (reason->row != SIZE_MAX) {
+    const assay_view_row *row = &view->rows[reason->row];
+    assay_sink_putf(sink, "<a href=\"#r%zu\">", reason->row);
+    assay_sink_html(sink, row->runtime);
+    assay_sink_put(sink, " / ");
+    assay_sink_html(sink, row->bundle);
+    assay_sink_put(sink, " / ");
+    assay_sink_html(sink, row->case_name);
+    assay_sink_putf(sink,
+                    "</a> (%s): ", reason->mode == ASSAY_VIEW_TIMING ? "timing" : "placement");
+  }
+  assay_sink_html(sink, reason->text);
+  assay_sink_put(sink, "</li>\n");
+}
+
+static void put_topic(const assay_view *view, assay_view_topic topic, assay_sink *sink) {
+  assay_sink_putf(sink, "<details%s><summary>%s: %zu</summary><ul class=\"reasons\">\n",
+                  view->topics[topic] <= 20 ? " open" : "", assay_view_topic_word(topic),
+                  view->topics[topic]);
+  for (size_t i = 0; i < view->n_reasons; i++) {
+    if (view->reasons[i].topic == topic) put_reason(view, &view->reasons[i], sink);
+  }
+  assay_sink_put(sink, "</ul></details>\n");
+}
+
+void assay_page_put_failures(const assay_view *view, assay_sink *sink) {
+  if (view->n_reasons == 0) return;
+  assay_sink_put(sink, "<section id=\"failures\"><h2>What failed, and what is missing</h2>\n");
+  for (int topic = 0; topic < ASSAY_N_TOPICS; topic++) {
+    if (view->topics[topic]) put_topic(view, (assay_view_topic)topic, sink);
+  }
+  assay_sink_put(sink, "</section>\n");
+}
+
+/* ---- tables by kind of inputs and by precision ---- */
+
+static const char *group_dtype(const assay_view_group *group) {
+  return group->dtype ? group->dtype : "unknown precision";
+}
+
+/* The first group with the same inputs and precision: what shares a table. */
+static size_t table_of(const assay_view *view, size_t g) {
+  size_t first = 0;
+  while (view->groups[first].controlled != view->groups[g].controlled ||
+         strcmp(group_dtype(&view->groups[first]), group_dtype(&view->groups[g])) != 0) {
+    first++;
+  }
+  return first;
+}
+
+typedef void (*put_table_row)(const assay_view *view, size_t r, assay_sink *sink);
+
+/* One table for each kind of inputs and precision; what: "Runs". skip may be NULL. */
+static void put_tables(const assay_view *view, const char *what, const char *classes,
+                       const char *columns, put_table_row put_row,
+                       bool (*skip)(const assay_view *, size_t), assay_sink *sink) {
+  for (size_t g = 0; g < view->n_groups; g++) {
+    if (table_of(view, g) != g) continue;
+    char caption[256];
+    (void)snprintf(caption, sizeof caption, "%s: %s inputs, %s", what,
+                   view->groups[g].controlled ? "controlled" : "brought",
+                   group_dtype(&view->groups[g]));
+    assay_page_table_begin(sink, classes, caption, columns);
+    for (size_t r = 0; r < view->n_rows; r++) {
+      if (table_of(view, view->rows[r].group) == g && !(skip && skip(view, r)))
+        put_row(view, r, sink);
+    }
+    assay_page_table_end(sink);
+  }
+}
+
+/* In a large package details are kept for what failed, and for the worst and slowest case of each
+ * group. */
+static bool is_detail_skipped(const assay_view *view, size_t r) {
+  const assay_view_row *row = &view->rows[r];
+  const assay_view_group *group = &view->groups[row->group];
+  if (view->n_rows <= ASSAY_PAGE_DETAIL_ROWS) return false;
+  return group->worst != row && group->slowest != row && group->fastest != row;
+}
+
+static void put_detail_note(const assay_view *view, const char *file, assay_sink *sink) {
+  if (view->n_rows <= ASSAY_PAGE_DETAIL_ROWS) return;
+  assay_sink_putf(sink,
+                  "<p class=\"note\">This package has %zu cases: the table shows the worst, "
+                  "fastest and slowest "
+                  "of each model on each runtime; all of them are in <a href=\"%s\">%s</a>.</p>\n",
+                  view->n_rows, file, file);
+}
+
+/* ---- runs ---- */
+
+static void put_where(const assay_view_row *row, assay_sink *sink) {
+  assay_worst worst;
+  assay_table_worst(row, &worst);
+  if (worst.comparison == NULL) {
+    assay_page_text(sink, NULL);
+    return;
+  }
+  assay_sink_putf(sink, "<td title=\"got %.17g, reference %.17g\">", worst.at.got, worst.at.want);
+  assay_sink_html(sink, worst.comparison->head);
+  assay_sink_putf(sink, " %s <small>", worst.index);
+  assay_sink_html(sink, worst.comparison->reference);
+  assay_sink_put(sink, "</small></td>");
+}
+
+static void put_placed(const assay_view_row *row, assay_sink *sink) {
+  const assay_result_placement *placement = assay_view_placement(row);
+  if (placement == NULL) {
+    assay_page_verdict(sink, assay_view_placement_word(row));
+    return;
+  }
+  const char *word = assay_view_placement_word(row);
+  assay_sink_putf(sink,
+                  "<td><span class=\"w %s\">%s</span> <small>%" PRId64 "/%" PRId64 "</small></td>",
+                  strcmp(word, "pass") == 0      ? "ok"
+                  : strcmp(word, "unknown") == 0 ? "un"
+                                                 : "no",
+                  word, placement->n_on_provider, placement->n_compute);
+}
+
+static void put_raw_links(const assay_view_row *row, assay_sink *sink) {
+  static const char *const labels[] = {"timing", "placement"};
+  assay_sink_put(sink, "<td>");
+  bool any = false;
+  for (int mode = 0; mode < ASSAY_VIEW_N_MODES; mode++) {
+    const assay_view_run *run = &row->runs[mode];
+    if (run->n_files == 0 || run->files[0].sha256[0] == 0) continue;
+    if (any) assay_sink_put(sink, " ");
+    assay_page_link(sink, run->files[0].path, run->files[0].sha256, labels[mode]);
+    any = true;
+  }
+  assay_sink_put(sink, any ? "</td>" : "none</td>");
+}
+
+static void put_run(const assay_view *view, size_t r, assay_sink *sink) {
+  const assay_view_row *row = &view->rows[r];
+  const assay_result_timing *timing = assay_view_timing(row);
+  assay_sink_put(sink, "<tr>");
+  assay_page_case(sink, row, "r", r);
+  assay_page_text(sink, row->bundle);
+  assay_page_text(sink, row->runtime);
+  assay_page_column(sink, row, "b");
+  assay_page_column(sink, row, "n");
+  assay_page_verdict(sink, row->passed ? "pass" : "fail");
+  assay_page_verdict(sink, assay_view_numbers_word(row));
+  assay_page_column(sink, row, "max_abs_error_f32");
+  assay_page_column(sink, row, "worst_tolerance_multiple");
+  put_where(row, sink);
+  assay_page_column(sink, row, "max_abs_error_f64");
+  assay_page_column(sink, row, "reference_f32_max_abs_error_f64");
+  put_placed(row, sink);
+  assay_page_percentile(sink, timing, 0);
+  assay_page_percentile(sink, timing, 3);
+  put_raw_links(row, sink);
+  assay_sink_put(sink, "</tr>\n");
+}
+
+void assay_page_put_runs(const assay_view *view, assay_sink *sink) {
+  assay_sink_put(sink, "<section id=\"runs\"><h2>Runs</h2>\n");
+  put_tables(view, "Runs", "runs",
+             "Case|Model|Runtime|#B|#N|Verdict|Numbers|#Error vs FP32|#Multiple of tolerance|Worst "
+             "element|"
+             "#Error vs FP64|#FP32 reference vs FP64|Placement|#p50 (ms)|#p99 (ms)|Raw",
+             put_run, NULL, sink);
+  if (view->n_rows == 0) assay_sink_put(sink, "<p>The package plans no run at all.</p>\n");
+  assay_sink_put(
+      sink,
+      "<p class=\"note\">Errors are the largest absolute ones over all heads at valid positions. "
+      "<em>Error vs FP64</em> and <em>FP32 reference vs FP64</em> stand side by side: both are "
+      "measured "
+      "against the same FP64 evaluation, so the larger one is further from the truth. Small "
+      "numbers in "
+      "brackets are 95 % intervals; a dash in one is an end that the samples cannot give. Figures "
+      "are rounded; "
+      "point at one for its exact value, or read <a href=\"table.csv\">table.csv</a>, "
+      "<a href=\"table.json\">table.json</a>, <a href=\"table.md\">table.md</a>.</p></section>\n");
+}
+
+/* ---- errors by head ---- */
+
+static void put_like(assay_sink *sink, const assay_result_comparison *c, double value) {
+  assay_cell absent = {0};
+  bool like = c && c->same_shape && c->same_dtype && c->n_finite_pairs > 0;
+  assay_page_cell(sink, like ? assay_cell_error(value) : absent);
+}
+
+static void put_argmax(assay_sink *sink, const assay_result_comparison *c) {
+  if (c == NULL || c->n_argmax == 0) {
+    assay_page_text(sink, NULL);
+    return;
+  }
+  assay_sink_putf(sink, "<td class=\"n\">%" PRId64 " of %" PRId64, c->n_argmax_changed,
+                  c->n_argmax);
+  if (c->n_argmax_changed)
+    assay_sink_putf(sink, " <small>margin %.2e</small>", c->argmax_changed_max_margin);
+  assay_sink_put(sink, "</td>");
+}
+
+static void put_padding(assay_sink *sink, const assay_result_comparison *c) {
+  if (c == NULL || c->n_padding == 0) {
+    assay_page_text(sink, NULL);
+  } else if (c->n_padding_not_zero == 0) {
+    assay_sink_putf(sink, "<td class=\"n\">0 of %" PRId64 "</td>", c->n_padding);
+  } else {
+    assay_sink_putf(sink,
+                    "<td class=\"n\">%" PRId64 " of %" PRId64 " <small>error %.2e</small></td>",
+                    c->n_padding_not_zero, c->n_padding, c->padding_max_abs);
+  }
+}
+
+/* The comparison that a head is judged by: FP32 where there is one. */
+static const assay_result_comparison *main_comparison(const assay_view_head *head) {
+  return head->f32 ? head->f32 : head->user ? head->user : head->f64;
+}
+
+static void put_head(const assay_view_row *row, size_t r, const assay_view_head *head,
+                     assay_sink *sink) {
+  const assay_result_comparison *c = main_comparison(head);
+  assay_cell absent = {0};
+  assay_sink_put(sink, "<tr>");
+  assay_page_case(sink, row, NULL, r);
+  assay_page_text(sink, row->bundle);
+  assay_page_text(sink, row->runtime);
+  assay_page_text(sink, head->name);
+  assay_page_text(sink, head->kind);
+  if (c) {
+    assay_page_verdict(sink, c->passed ? "pass" : "fail");
+  } else {
+    assay_page_verdict(sink, "missing");
+  }
+  put_like(sink, head->f32, head->f32 ? head->f32->max_abs : 0);
+  put_like(sink, c, c ? c->max_tol_multiple : 0);
+  bool like = c && c->same_shape && c->same_dtype;
+  assay_page_cell(sink, like ? assay_cell_count(c->n_over) : absent);
+  put_like(sink, c, c ? c->needed_atol : 0);
+  put_like(sink, c, c ? c->rmse : 0);
+  put_like(sink, c, c ? c->rel_l2 : 0);
+  put_like(sink, head->f64, head->f64 ? head->f64->max_abs : 0);
+  assay_page_cell(sink,
+                  head->has_reference_error ? assay_cell_error(head->reference_max_abs) : absent);
+  put_like(sink, head->user, head->user ? head->user->max_abs : 0);
+  put_argmax(sink, c);
+  put_padding(sink, c);
+  assay_sink_put(sink, "</tr>\n");
+}
+
+static void put_heads(const assay_view *view, size_t r, assay_sink *sink) {
+  const assay_view_row *row = &view->rows[r];
+  for (size_t h = 0; h < row->n_heads; h++) put_head(row, r, &row->heads[h], sink);
+}
+
+void assay_page_put_heads(const assay_view *view, assay_sink *sink) {
+  assay_sink_put(sink, "<section id=\"heads\"><h2>Errors by head</h2>\n");
+  put_detail_note(view, "heads.csv", sink);
+  put_tables(view, "Errors by head", "heads",
+             "Case|Model|Runtime|Head|Kind|Verdict|#Max error vs FP32|#Multiple of tolerance|#Over "
+             "tolerance|"
+             "#Needed atol|#RMSE|#Relative L2|#Max error vs FP64|#FP32 reference vs FP64|#Max "
+             "error vs brought|"
+             "#Argmax changed|#Padding not zero",
+             put_heads, is_detail_skipped, sink);
+  assay_sink_put(
+      sink,
+      "<p class=\"note\">An element is within tolerance when |error| ≤ atol + rtol·|reference|. "
+      "<em>Needed atol</em> is the smallest that would pass with the same rtol. Every comparison, "
+      "with "
+      "indices and both values, is in <a href=\"heads.csv\">heads.csv</a>.</p></section>\n");
+}
+
+/* ---- timing ---- */
+
+static void put_time_row(const assay_view *view, size_t r, assay_sink *sink) {
+  const assay_view_row *row = &view->rows[r];
+  const assay_result_timing *timing = assay_view_timing(row);
+  assay_sink_put(sink, "<tr>");
+  assay_page_case(sink, row, NULL, r);
+  assay_page_text(sink, row->bundle);
+  assay_page_text(sink, row->runtime);
+  assay_page_verdict(sink, assay_view_timing_word(row));
+  assay_page_column(sink, row, "n_samples");
+  for (size_t i = 0; i < 4; i++) assay_page_percentile(sink, timing, i);
+  assay_page_column(sink, row, "min_ns");
+  assay_page_column(sink, row, "max_ns");
+  assay_page_column(sink, row, "mean_ns");
+  assay_page_column(sink, row, "stddev_ns");
+  assay_page_column(sink, row, "lag1");
+  assay_page_column(sink, row, "drift");
+  assay_page_column(sink, row, "n_outliers");
+  assay_page_column(sink, row, "first_run_ns");
+  assay_page_column(sink, row, "session_create_ns");
+  assay_sink_put(sink, "</tr>\n");
+}
+
+void assay_page_put_timing(const assay_view *view, assay_sink *sink) {
+  assay_sink_put(sink, "<section id=\"timing\"><h2>Timing</h2>\n");
+  put_detail_note(view, "table.csv", sink);
+  put_tables(view, "Latency of one call", "times",
+             "Case|Model|Runtime|Timing|#Samples|#p50 (ms)|#p90 (ms)|#p95 (ms)|#p99 "
+             "(ms)|#Fastest|#Slowest|#Mean|"
+             "#Std. deviation|#Lag-1|#Drift|#Outliers|#First call|#Session creation",
+             put_time_row, is_detail_skipped, sink);
+  assay_sink_put(sink, "<p class=\"note\">Synchronous calls, one after another, inputs and outputs "
+                       "in host memory; warm-ups, "
+                       "session creation and the first call are not among the samples. Percentiles "
+                       "by linear interpolation "
+                       "between order statistics (type 7); intervals are distribution-free, 95 %. "
+                       "<em>Drift</em> is the change "
+                       "of the median from the first to the last third of the samples, relative to "
+                       "the median. Outliers lie "
+                       "more than 3 interquartile ranges outside the quartiles; they are counted, "
+                       "never removed.</p></section>\n");
+}
+
+/* ---- placement ---- */
+
+static void put_place_row(const assay_view *view, size_t r, assay_sink *sink) {
+  const assay_view_row *row = &view->rows[r];
+  const assay_result_placement *placement = assay_view_placement(row);
+  assay_sink_put(sink, "<tr>");
+  assay_page_case(sink, row, NULL, r);
+  assay_page_text(sink, row->bundle);
+  assay_page_text(sink, row->runtime);
+  assay_page_verdict(sink, assay_view_placement_word(row));
+  assay_page_text(sink, placement ? placement->provider : NULL);
+  assay_page_column(sink, row, "n_compute");
+  assay_page_column(sink, row, "n_on_provider");
+  assay_page_column(sink, row, "n_allowed");
+  assay_page_column(sink, row, "n_copies");
+  assay_page_column(sink, row, "n_control_flow");
+  assay_page_text(sink, placement ? (placement->log_agrees ? "agrees" : "does not agree") : NULL);
+  const char *reason = placement && placement->reason[0] ? placement->reason : NULL;
+  assay_page_text(sink, reason ? reason : row->runs[ASSAY_VIEW_PLACEMENT].result.reason);
+  assay_sink_put(sink, "</tr>\n");
+}
+
+/* The group's largest case with placement: its operators stand for the group. */
+static const assay_view_row *largest_placed(const assay_view *view, size_t g) {
+  const assay_view_row *best = NULL;
+  int64_t best_size = -1;
+  for (size_t r = 0; r < view->n_rows; r++) {
+    const assay_view_row *row = &view->rows[r];
+    if (row->group != g || assay_view_placement(row) == NULL) continue;
+    int64_t size = row->manifest_case ? row->manifest_case->b * row->manifest_case->n : 0;
+    if (size > best_size) {
+      best = row;
+      best_size = size;
+    }
+  }
+  return best;
+}
+
+static void put_count(const assay_result_placement_count *count, int64_t total_us,
+                      assay_sink *sink) {
+  assay_cell absent = {0};
+  assay_sink_put(sink, "<tr><th scope=\"row\">");
+  assay_sink_html(sink, count->op);
+  assay_sink_put(sink, "</th>");
+  assay_page_text(sink, count->provider);
+  assay_page_cell(sink, assay_cell_count(count->n_nodes));
+  assay_page_cell(sink, assay_cell_count(count->n_events));
+  assay_page_cell(sink, assay_cell_time((double)count->duration_us * 1e3));
+  assay_page_cell(sink, total_us > 0
+                            ? assay_cell_ratio((double)count->duration_us / (double)total_us)
+                            : absent);
+  assay_sink_put(sink, "</tr>\n");
+}
+
+#define OFFENDERS_MAX 50 /* of one case in the page; result.json names all */
+
+static void put_offenders(const assay_result_placement *placement, assay_sink *sink) {
+  if (placement->n_offenders == 0) return;
+  assay_sink_putf(sink, "<p>Nodes that ran elsewhere: %zu</p><ul class=\"reasons\">\n",
+                  placement->n_offenders);
+  for (size_t i = 0; i < placement->n_offenders && i < OFFENDERS_MAX; i++) {
+    assay_sink_put(sink, "<li><code>");
+    assay_sink_html(sink, placement->offenders[i]);
+    assay_sink_put(sink, "</code></li>\n");
+  }
+  if (placement->n_offenders > OFFENDERS_MAX) {
+    assay_sink_putf(sink, "<li>and %zu more</li>\n", placement->n_offenders - OFFENDERS_MAX);
+  }
+  assay_sink_put(sink, "</ul>\n");
+}
+
+static void put_operators(const assay_view *view, size_t g, assay_sink *sink) {
+  const assay_view_row *row = largest_placed(view, g);
+  if (row == NULL) return;
+  const assay_result_placement *placement = assay_view_placement(row);
+  int64_t total_us = 0;
+  for (size_t i = 0; i < placement->n_counts; i++) total_us += placement->counts[i].duration_us;
+  assay_sink caption = {0};
+  assay_sink_putf(&caption, "Operators of %s on %s, case %s", row->bundle, row->runtime,
+                  row->case_name);
+  assay_sink_put(sink, "<details><summary>");
+  assay_sink_html(sink, assay_sink_text(&caption));
+  assay_sink_put(sink, "</summary>\n");
+  assay_page_table_begin(sink, "ops", assay_sink_text(&caption),
+                         "Operator|Provider|#Nodes|#Executions|#Host time|#Share of host time");
+  for (size_t i = 0; i < placement->n_counts; i++) put_count(&placement->counts[i], total_us, sink);
+  assay_page_table_end(sink);
+  put_offenders(placement, sink);
+  assay_sink_put(sink, "</details>\n");
+  assay_sink_reset(&caption);
+}
+
+void assay_page_put_placement(const assay_view *view, assay_sink *sink) {
+  assay_sink_put(sink, "<section id=\"placement\"><h2>Placement</h2>\n");
+  put_detail_note(view, "placement.csv", sink);
+  put_tables(view, "Which provider ran the nodes", "places",
+             "Case|Model|Runtime|Placement|Provider asked for|#Compute nodes|#On that provider|#On "
+             "the CPU by policy|"
+             "#Copies|#Control flow|Log|Reason",
+             put_place_row, is_detail_skipped, sink);
+  for (size_t g = 0; g < view->n_groups; g++) put_operators(view, g, sink);
+  assay_sink_put(
+      sink,
+      "<p class=\"note\">From the runtime's own profile of the executed graph, checked against its "
+      "placement log, in a process that times nothing. Counts for every case are in "
+      "<a href=\"placement.csv\">placement.csv</a>.</p></section>\n");
+}
