@@ -1,5 +1,5 @@
-/* Source: onnx/docs/IR.md. The graph is kept as protobuf-c's own structures, filled as nodes are added;
- * strings and data live in one pool. */
+/* Source: onnx/docs/IR.md. The graph is kept as protobuf-c's own structures, filled as nodes are
+ * added; strings and data live in one pool. */
 #include "onnx/graph.h"
 
 #include <stdarg.h>
@@ -30,14 +30,14 @@ struct assay_graph {
   assay_error error; /* the first one */
   int64_t opset;
   const char *name;
-  list nodes;          /* Onnx__NodeProto */
-  list initializers;   /* Onnx__TensorProto */
-  list inputs;         /* Onnx__ValueInfoProto */
-  list outputs;        /* Onnx__ValueInfoProto */
-  list metadata;       /* Onnx__StringStringEntryProto */
+  list nodes;        /* Onnx__NodeProto */
+  list initializers; /* Onnx__TensorProto */
+  list inputs;       /* Onnx__ValueInfoProto */
+  list outputs;      /* Onnx__ValueInfoProto */
+  list metadata;     /* Onnx__StringStringEntryProto */
   assay_name_set node_names;
   assay_name_set value_names;
-  char scope[NAME_MAX_BYTES]; /* "a/b/" */
+  char scope[NAME_MAX_BYTES];    /* "a/b/" */
   size_t scope_ends[SCOPES_MAX]; /* length of scope before each push */
   size_t n_scopes;
 };
@@ -53,7 +53,9 @@ void assay_graph_fail(assay_graph *graph, assay_status status, const char *forma
   (void)assay_fail(&graph->error, status, "%s", text);
 }
 
-static bool failed(const assay_graph *graph) { return graph->error.status != ASSAY_OK; }
+static bool failed(const assay_graph *graph) {
+  return graph->error.status != ASSAY_OK;
+}
 
 /* Pool memory; NULL, and the graph failed, when there is none. */
 static void *take(assay_graph *graph, size_t size_bytes) {
@@ -87,7 +89,8 @@ static void list_reset(list *l) {
   *l = (list){0};
 }
 
-/* Registers a name, exactly as given, in one namespace; NULL, and the graph failed, if it is taken. */
+/* Registers a name, exactly as given, in one namespace; NULL, and the graph failed, if it is taken.
+ */
 static const char *claim(assay_graph *graph, assay_name_set *set, const char *name) {
   if (name[0] == '\0' || assay_name_set_find(set, name) != NULL) {
     assay_graph_fail(graph, ASSAY_E_INTERNAL, "the name '%s' is %s", name,
@@ -282,8 +285,7 @@ static bool same_constant(const Onnx__TensorProto *a, const Onnx__TensorProto *b
   return a->data_type == b->data_type && a->n_dims == b->n_dims &&
          memcmp(a->dims, b->dims, a->n_dims * sizeof *a->dims) == 0 &&
          a->raw_data.len == b->raw_data.len &&
-         (a->raw_data.len == 0 ||
-          memcmp(a->raw_data.data, b->raw_data.data, a->raw_data.len) == 0);
+         (a->raw_data.len == 0 || memcmp(a->raw_data.data, b->raw_data.data, a->raw_data.len) == 0);
 }
 
 /* The initialiser equal to tensor, if both are small; or NULL. */
@@ -454,7 +456,8 @@ static bool fill_outputs(assay_graph *graph, Onnx__NodeProto *node, const char *
   return true;
 }
 
-/* The operator's row, if the graph's opset has it with this arity; or NULL with the graph failed. */
+/* The operator's row, if the graph's opset has it with this arity; or NULL with the graph failed.
+ */
 static const assay_op *check_op(assay_graph *graph, const char *op_name, const char *label,
                                 size_t n_inputs, size_t n_outputs) {
   const assay_op *op = assay_op_find(op_name, graph->opset);
@@ -548,8 +551,8 @@ void assay_graph_put_metadata(assay_graph *graph, const char *key, const char *v
   if (!failed(graph)) (void)list_add(graph, &graph->metadata, entry);
 }
 
-/* The items of a list in an array of their own type, which protobuf-c reads; from a pool of the caller's.
- * (An array of void pointers may not be read as an array of others.) */
+/* The items of a list in an array of their own type, which protobuf-c reads; from a pool of the
+ * caller's. (An array of void pointers may not be read as an array of others.) */
 #define TYPED(type, pool, l, out_items, out_n)                                                     \
   do {                                                                                             \
     type **typed = assay_pool_alloc(pool, (l).n * sizeof *typed);                                  \

@@ -1,12 +1,12 @@
-/* Building ONNX graphs in memory and saving them as model files, by protobuf-c. Knows operators' arities,
- * nothing of any model.
+/* Building ONNX graphs in memory and saving them as model files, by protobuf-c. Knows operators'
+ * arities, nothing of any model.
  *
- * Values are named tensors of the graph. A failed add makes the graph remember its first error: further
- * adds do nothing and return the empty value, and assay_graph_save (or assay_graph_status) reports it.
- * That keeps builders readable; nothing is written after a failure.
+ * Values are named tensors of the graph. A failed add makes the graph remember its first error:
+ * further adds do nothing and return the empty value, and assay_graph_save (or assay_graph_status)
+ * reports it. That keeps builders readable; nothing is written after a failure.
  *
- * Nodes keep the order in which they are added, and since a node's inputs must be there before it, that
- * order is topological. Equal sequences of calls give equal bytes. */
+ * Nodes keep the order in which they are added, and since a node's inputs must be there before it,
+ * that order is topological. Equal sequences of calls give equal bytes. */
 #ifndef ASSAY_ONNX_GRAPH_H
 #define ASSAY_ONNX_GRAPH_H
 
@@ -36,8 +36,9 @@ assay_status assay_graph_create(const char *graph_name, int64_t opset, assay_gra
                                 assay_error *err) ASSAY_NODISCARD;
 void assay_graph_destroy(assay_graph *graph);
 
-/* First error of any add, or ASSAY_OK: INTERNAL (a builder's mistake: arity, an unknown value, a name
- * taken), UNSUPPORTED (an operator that ops.c has not for this opset), ARGUMENT, LIMIT, MEMORY. */
+/* First error of any add, or ASSAY_OK: INTERNAL (a builder's mistake: arity, an unknown value, a
+ * name taken), UNSUPPORTED (an operator that ops.c has not for this opset), ARGUMENT, LIMIT,
+ * MEMORY. */
 assay_status assay_graph_status(const assay_graph *graph, assay_error *err) ASSAY_NODISCARD;
 
 /* Makes the graph remember an error that its builder came upon, unless it has one already. */
@@ -53,14 +54,15 @@ void assay_graph_pop_scope(assay_graph *graph);
 assay_value assay_graph_add_input(assay_graph *graph, const char *name, assay_dtype dtype, int rank,
                                   const assay_graph_dim *dims);
 
-/* Makes a value an output of the graph, under the value's own name (assay_graph_add_node_named gives a
- * node's value the name that an output must have, so that no Identity is needed). */
+/* Makes a value an output of the graph, under the value's own name (assay_graph_add_node_named
+ * gives a node's value the name that an output must have, so that no Identity is needed). */
 void assay_graph_add_output(assay_graph *graph, assay_value value, assay_dtype dtype, int rank,
                             const assay_graph_dim *dims);
 
-/* Initialisers; data is copied, row-major little-endian. name is scoped, and made unique if taken. Equal
- * constants of up to 64 bytes (same dtype, shape and bytes) become one initialiser, under the name of
- * the first. Those of the three last calls are named for their values, outside any scope. */
+/* Initialisers; data is copied, row-major little-endian. name is scoped, and made unique if taken.
+ * Equal constants of up to 64 bytes (same dtype, shape and bytes) become one initialiser, under the
+ * name of the first. Those of the three last calls are named for their values, outside any scope.
+ */
 assay_value assay_graph_add_initializer(assay_graph *graph, const char *name, assay_dtype dtype,
                                         int rank, const int64_t *dims, const void *data);
 assay_value assay_graph_const_f32(assay_graph *graph, float value);   /* rank 0 */

@@ -1,6 +1,6 @@
-/* Source: onnx/docs/IR.md and onnx.proto. The bytes are looked over first (wire.h) and then unpacked by
- * protobuf-c through an allocator with a budget; what is kept is copied, so that weights do not stay in
- * memory. */
+/* Source: onnx/docs/IR.md and onnx.proto. The bytes are looked over first (wire.h) and then
+ * unpacked by protobuf-c through an allocator with a budget; what is kept is copied, so that
+ * weights do not stay in memory. */
 #include "onnx/model_info.h"
 
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 #define MODEL_MAX_BYTES ((size_t)1 << 31)
 #define NESTING_MAX     100 /* protobuf's own default; a subgraph takes three levels */
 
-/* What unpacking may allocate: the bytes themselves, and for the structures around them at most 32 times the file
- * (measured: 17 times for a file of small nodes and nothing else) within 4 GiB. */
+/* What unpacking may allocate: the bytes themselves, and for the structures around them at most 32
+ * times the file (measured: 17 times for a file of small nodes and nothing else) within 4 GiB. */
 #define UNPACK_FACTOR     32
 #define UNPACK_FREE_BYTES ((size_t)64 << 20)
 #define UNPACK_MAX_BYTES  ((size_t)4 << 30)
@@ -108,8 +108,9 @@ static assay_status unpack(const uint8_t *bytes, size_t size_bytes, ProtobufCAll
     return assay_fail(err, ASSAY_E_LIMIT, "unpacking %zu bytes takes more than %zu bytes of memory",
                       size_bytes, full_bytes);
   }
-  return assay_fail(err, ASSAY_E_FORMAT, "not an ONNX model, or a damaged one: protobuf fields of "
-                                         "other types than a model has");
+  return assay_fail(err, ASSAY_E_FORMAT,
+                    "not an ONNX model, or a damaged one: protobuf fields of "
+                    "other types than a model has");
 }
 
 /* ---- what is not a model ---- */
@@ -140,7 +141,8 @@ static assay_status check_magic(const uint8_t *bytes, size_t size_bytes, assay_e
          bytes[skip] != 0) {
     skip++;
   }
-  /* White space comes first only in texts: tab and new line are tags of fields that no model starts with. */
+  /* White space comes first only in texts: tab and new line are tags of fields that no model starts
+   * with. */
   for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++) {
     if (starts_with(bytes + skip, size_bytes - skip, KINDS[i].prefix)) {
       return assay_fail(err, ASSAY_E_FORMAT, "not an ONNX model but %s", KINDS[i].what);
@@ -244,8 +246,8 @@ static assay_status keep_external(assay_onnx_info *info, const Onnx__TensorProto
   return ASSAY_OK;
 }
 
-/* Bytes of a tensor's elements by its shape, which is right for external data too; by what is there for
- * types that assay has no size for. */
+/* Bytes of a tensor's elements by its shape, which is right for external data too; by what is there
+ * for types that assay has no size for. */
 static assay_status tensor_bytes(const Onnx__TensorProto *tensor, uint64_t *out, assay_error *err) {
   const char *name = tensor->name == NULL ? "" : tensor->name;
   if (tensor->n_dims > ASSAY_TENSOR_RANK_MAX) {
@@ -414,8 +416,7 @@ static assay_status parse(const uint8_t *bytes, size_t size_bytes, assay_onnx_in
   size_t extra_bytes = size_bytes * UNPACK_FACTOR + UNPACK_FREE_BYTES;
   if (extra_bytes > UNPACK_MAX_BYTES) extra_bytes = UNPACK_MAX_BYTES;
   budget b = {.left_bytes = size_bytes + extra_bytes};
-  ProtobufCAllocator allocator = {
-      .alloc = budget_alloc, .free = budget_free, .allocator_data = &b};
+  ProtobufCAllocator allocator = {.alloc = budget_alloc, .free = budget_free, .allocator_data = &b};
   Onnx__ModelProto *model = NULL;
   ASSAY_TRY(check_magic(bytes, size_bytes, err));
   ASSAY_TRY(unpack(bytes, size_bytes, &allocator, &model, err));
@@ -466,15 +467,21 @@ void assay_onnx_info_close(assay_onnx_info *info) {
 
 /* ---- getters ---- */
 
-int64_t assay_onnx_info_ir_version(const assay_onnx_info *info) { return info->ir_version; }
+int64_t assay_onnx_info_ir_version(const assay_onnx_info *info) {
+  return info->ir_version;
+}
 
-const char *assay_onnx_info_producer(const assay_onnx_info *info) { return info->producer; }
+const char *assay_onnx_info_producer(const assay_onnx_info *info) {
+  return info->producer;
+}
 
 const char *assay_onnx_info_producer_version(const assay_onnx_info *info) {
   return info->producer_version;
 }
 
-const char *assay_onnx_info_graph_name(const assay_onnx_info *info) { return info->graph_name; }
+const char *assay_onnx_info_graph_name(const assay_onnx_info *info) {
+  return info->graph_name;
+}
 
 const assay_onnx_opset *assay_onnx_info_opsets(const assay_onnx_info *info, size_t *out_n) {
   *out_n = info->opsets.n;
@@ -496,9 +503,13 @@ const assay_onnx_op_count *assay_onnx_info_ops(const assay_onnx_info *info, size
   return info->ops.items;
 }
 
-size_t assay_onnx_info_n_nodes(const assay_onnx_info *info) { return info->n_nodes; }
+size_t assay_onnx_info_n_nodes(const assay_onnx_info *info) {
+  return info->n_nodes;
+}
 
-size_t assay_onnx_info_n_initializers(const assay_onnx_info *info) { return info->n_initializers; }
+size_t assay_onnx_info_n_initializers(const assay_onnx_info *info) {
+  return info->n_initializers;
+}
 
 uint64_t assay_onnx_info_initializer_bytes(const assay_onnx_info *info) {
   return info->initializer_bytes;

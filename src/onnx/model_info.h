@@ -1,7 +1,8 @@
-/* Reading ONNX model files: what inspect, import and the run planner need to know. Never trusts a length;
- * recognises things that are not models (a Git LFS pointer, an HTML page, an empty file).
+/* Reading ONNX model files: what inspect, import and the run planner need to know. Never trusts a
+ * length; recognises things that are not models (a Git LFS pointer, an HTML page, an empty file).
  *
- * Names and texts are lent as the file has them: a caller that shows one to a person makes it printable. */
+ * Names and texts are lent as the file has them: a caller that shows one to a person makes it
+ * printable. */
 #ifndef ASSAY_ONNX_MODEL_INFO_H
 #define ASSAY_ONNX_MODEL_INFO_H
 
@@ -42,8 +43,8 @@ typedef struct assay_onnx_opset {
 
 typedef struct assay_onnx_info assay_onnx_info; /* owns what the getters lend */
 
-/* A model file. Errors: IO, FORMAT (what it is instead, or what contradicts itself), LIMIT (over 2 GiB,
- * nested too deep, or much larger in memory than as a file), MEMORY. */
+/* A model file. Errors: IO, FORMAT (what it is instead, or what contradicts itself), LIMIT (over 2
+ * GiB, nested too deep, or much larger in memory than as a file), MEMORY. */
 assay_status assay_onnx_info_open(const char *path, assay_onnx_info **out,
                                   assay_error *err) ASSAY_NODISCARD;
 

@@ -8,7 +8,8 @@
 /* FNV-1a, 64 bits. */
 static uint64_t hash_of(const char *name) {
   uint64_t hash = UINT64_C(14695981039346656037);
-  for (const char *p = name; *p != '\0'; p++) hash = (hash ^ (unsigned char)*p) * UINT64_C(1099511628211);
+  for (const char *p = name; *p != '\0'; p++)
+    hash = (hash ^ (unsigned char)*p) * UINT64_C(1099511628211);
   return hash;
 }
 

@@ -1,6 +1,7 @@
-/* Source: onnx/docs/Operators.md and Changelog.md; the IR versions are those of onnx/docs/Versioning.md.
- * `since` is the opset that gave the operator the inputs and attributes which the row allows (ReduceMean, for
- * one, takes its axes as an input since 18); later opsets that only added element types have no row. */
+/* Source: onnx/docs/Operators.md and Changelog.md; the IR versions are those of
+ * onnx/docs/Versioning.md. `since` is the opset that gave the operator the inputs and attributes
+ * which the row allows (ReduceMean, for one, takes its axes as an input since 18); later opsets
+ * that only added element types have no row. */
 #include "onnx/ops.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Blocks of memory that die together: everything a graph, or what was read of a model file, points to. */
+/* Blocks of memory that die together: everything a graph, or what was read of a model file, points
+ * to. */
 #ifndef ASSAY_ONNX_POOL_H
 #define ASSAY_ONNX_POOL_H
 

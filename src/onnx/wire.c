@@ -12,8 +12,8 @@ typedef struct cursor {
 } cursor;
 
 static assay_status fail_at(const cursor *c, const char *what, assay_error *err) {
-  return assay_fail(err, ASSAY_E_FORMAT, "%s at byte %zu: not an ONNX model, or a damaged one", what,
-                    (size_t)(c->p - c->start));
+  return assay_fail(err, ASSAY_E_FORMAT, "%s at byte %zu: not an ONNX model, or a damaged one",
+                    what, (size_t)(c->p - c->start));
 }
 
 static assay_status read_varint(cursor *c, uint64_t *out, assay_error *err) {
@@ -42,7 +42,8 @@ static assay_status check_message(const ProtobufCMessageDescriptor *type, cursor
                                   assay_error *err);
 
 /* A length-delimited field; field is NULL for an unknown one. */
-static assay_status check_bytes(const ProtobufCFieldDescriptor *field, cursor *c, assay_error *err) {
+static assay_status check_bytes(const ProtobufCFieldDescriptor *field, cursor *c,
+                                assay_error *err) {
   uint64_t n_bytes = 0;
   ASSAY_TRY(read_varint(c, &n_bytes, err));
   const uint8_t *body = c->p;
@@ -52,8 +53,7 @@ static assay_status check_bytes(const ProtobufCFieldDescriptor *field, cursor *c
     return assay_fail(err, ASSAY_E_LIMIT, "messages nest too deep at byte %zu",
                       (size_t)(body - c->start));
   }
-  cursor inner = {
-      .start = c->start, .p = body, .end = c->p, .depth_left = c->depth_left - 1};
+  cursor inner = {.start = c->start, .p = body, .end = c->p, .depth_left = c->depth_left - 1};
   return check_message(field->descriptor, &inner, err);
 }
 
@@ -62,15 +62,21 @@ static assay_status check_field(const ProtobufCMessageDescriptor *type, cursor *
   const cursor at = *c;
   uint64_t key = 0, ignored = 0;
   ASSAY_TRY(read_varint(c, &key, err));
-  if (key >> 3 == 0 || key >> 3 > 0x1fffffff) return fail_at(&at, "an impossible field number", err);
+  if (key >> 3 == 0 || key >> 3 > 0x1fffffff)
+    return fail_at(&at, "an impossible field number", err);
   const ProtobufCFieldDescriptor *field =
       protobuf_c_message_descriptor_get_field(type, (unsigned)(key >> 3));
   switch (key & 7) {
-  case VARINT: return read_varint(c, &ignored, err);
-  case FIXED64: return skip(c, 8, err);
-  case BYTES: return check_bytes(field, c, err);
-  case FIXED32: return skip(c, 4, err);
-  default: return fail_at(&at, "an unknown wire type", err);
+  case VARINT:
+    return read_varint(c, &ignored, err);
+  case FIXED64:
+    return skip(c, 8, err);
+  case BYTES:
+    return check_bytes(field, c, err);
+  case FIXED32:
+    return skip(c, 4, err);
+  default:
+    return fail_at(&at, "an unknown wire type", err);
   }
 }
 

@@ -1,0 +1,136 @@
+/* The ONNX graph of an MLPF configuration: entry, encoder, backbone, representation, readouts,
+ * heads. Source: models.md sections B and D; the parts are in mlpf_build.h. */
+#include "model/mlpf_graph.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "model/mlpf_build.h"
+#include "model/mlpf_params.h"
+
+#define OPSET 20
+
+/* ---- backbone and representation ---- */
+
+static assay_value build_layer(assay_build *b, const char *backbone, int64_t layer, assay_value x,
+                               assay_value x0) {
+  return b->config->arch == ASSAY_MLPF_ATTENTION
+             ? assay_build_attention_layer(b, backbone, layer, x, x0)
+             : assay_build_heptv2_layer(b, backbone, layer, x);
+}
+
+/* Representation (31) of the last layer, or of all of them side by side. */
+static assay_value build_stack(assay_build *b, const char *encoder, const char *backbone) {
+  const assay_mlpf_config *c = b->config;
+  const bool concat = c->representation == ASSAY_MLPF_CONCAT && c->num_convs > 1;
+  assay_value x0 = assay_build_encoder(b, encoder), x = x0;
+  assay_value *layers = assay_build_scratch(b, c->num_convs + 1, sizeof *layers);
+  if (layers == NULL) return x;
+  for (int64_t i = 0; i < c->num_convs; i++) {
+    x = build_layer(b, backbone, i, x, x0);
+    layers[i] = x;
+  }
+  if (concat) {
+    assay_graph_push_scope(b->graph, backbone);
+    x = assay_build_concat(b, "concat", layers, (size_t)c->num_convs, /*axis=*/2);
+    assay_graph_pop_scope(b->graph);
+  }
+  assay_free(layers);
+  return x;
+}
+
+/* (33) */
+static assay_value final_norm(assay_build *b, const char *name, assay_value x) {
+  const assay_mlpf_config *c = b->config;
+  if (c->arch != ASSAY_MLPF_ATTENTION || !c->use_pre_layernorm) return x;
+  return assay_build_layer_norm(b, name, x, name, assay_mlpf_config_repr_dim(c));
+}
+
+static void build_model(assay_build *b) {
+  const assay_mlpf_config *c = b->config;
+  assay_value classification, regression;
+  assay_build_entry(b);
+  if (c->arch == ASSAY_MLPF_HEPTV2 && c->num_convs > 0) assay_build_start_sorting(b);
+  if (c->backbone_mode == ASSAY_MLPF_BACKBONE_SPLIT) {
+    classification = build_stack(b, "_nn0_id", "_backbone_id");
+    regression = build_stack(b, "_nn0_reg", "_backbone_reg");
+  } else {
+    classification = regression = build_stack(b, "nn0", "backbone");
+  }
+  if (c->task_queries) {
+    classification = assay_build_readout(b, "classification", classification);
+    regression = assay_build_readout(b, "regression", regression);
+  }
+  classification = final_norm(b, "classification_norm", classification);
+  regression = final_norm(b, "regression_norm", regression);
+  assay_build_heads(b, classification, regression);
+}
+
+/* ---- checks, metadata ---- */
+
+static assay_status check_options(const assay_mlpf_config *config,
+                                  const assay_mlpf_graph_options *options, assay_error *err) {
+  const int64_t n = options->static_n, bs = config->block_size;
+  if (options->static_b < 0 || n < 0 || (options->static_b == 0) != (n == 0)) {
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "static shape B=%lld, N=%lld: expected both positive, or neither given",
+                      (long long)options->static_b, (long long)n);
+  }
+  if (config->arch == ASSAY_MLPF_HEPTV2 && n % bs != 0) {
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "N=%lld is no multiple of the block size %lld: pad to %lld elements",
+                      (long long)n, (long long)bs, (long long)((n / bs + 1) * bs));
+  }
+  return ASSAY_OK;
+}
+
+static assay_status check_weights(const assay_mlpf_config *config, const assay_tensor_map *weights,
+                                  assay_error *err) {
+  assay_mlpf_params params = {0};
+  assay_status st = assay_mlpf_params_init(config, &params, err);
+  if (!st) st = assay_mlpf_params_check(&params, weights, err);
+  assay_mlpf_params_reset(&params);
+  return st;
+}
+
+static assay_status put_metadata(const assay_mlpf_config *config, assay_graph *graph,
+                                 assay_error *err) {
+  assay_buf text = {0};
+  assay_json_builder *json = assay_json_builder_create();
+  assay_mlpf_config_put(config, json, /*key=*/NULL);
+  assay_status st = assay_json_builder_finish(json, &text, err);
+  if (!st) {
+    assay_graph_put_metadata(graph, "assay.config", assay_buf_text(&text));
+    assay_graph_put_metadata(graph, "assay.key_mask", assay_mlpf_key_mask_name(config->key_mask));
+    assay_graph_put_metadata(graph, "assay.phi", assay_mlpf_phi_name(config->phi));
+  }
+  assay_json_builder_destroy(json);
+  assay_buf_reset(&text);
+  return st;
+}
+
+assay_status assay_mlpf_graph_build(const assay_mlpf_config *config,
+                                    const assay_tensor_map *weights,
+                                    const assay_mlpf_graph_options *options, assay_graph **out,
+                                    assay_error *err) {
+  assay_graph *graph = NULL;
+  ASSAY_TRY(check_options(config, options, err));
+  ASSAY_TRY(check_weights(config, weights, err));
+  const char *name = config->arch == ASSAY_MLPF_ATTENTION ? "mlpf_attention" : "mlpf_heptv2";
+  ASSAY_TRY(assay_graph_create(name, OPSET, &graph, err));
+  assay_build build = {.config = config,
+                       .weights = weights,
+                       .graph = graph,
+                       .static_b = options->static_b,
+                       .static_n = options->static_n,
+                       .expose_permutations = options->expose_permutations};
+  build_model(&build);
+  assay_status st = assay_graph_status(graph, err);
+  if (!st) st = put_metadata(config, graph, err);
+  if (!st) st = assay_graph_status(graph, err);
+  if (st) {
+    assay_graph_destroy(graph);
+    return st;
+  }
+  *out = graph;
+  return ASSAY_OK;
+}
