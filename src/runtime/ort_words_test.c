@@ -1,0 +1,90 @@
+/* Tests of ort_words.c with messages as the runtime gave them. */
+#include "runtime/ort_words.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void words_are_free_of_build_and_machine(void **state) {
+  (void)state;
+  const struct {
+    const char *message, *words;
+  } cases[] = {
+      {"/onnxruntime_src/onnxruntime/core/session/provider_bridge_ort.cc:1504 "
+       "onnxruntime::Provider& onnxruntime::ProviderLibrary::Get() [ONNXRuntimeError] : 1 : FAIL : "
+       "Failed to load library libonnxruntime_providers_cuda.so with error: libcublasLt.so.11: "
+       "cannot "
+       "open shared object file: No such file or directory\n",
+       "Failed to load library libonnxruntime_providers_cuda.so with error: libcublasLt.so.11: "
+       "cannot "
+       "open shared object file: No such file or directory"},
+      {"Load model from opset99.onnx failed:/onnxruntime_src/onnxruntime/core/graph/model.cc:180 "
+       "onnxruntime::Model::Model(onnx::ModelProto&&, const PathString&, const "
+       "IOnnxRuntimeOpSchemaRegistryList*, const logging::Logger&, const ModelOptions&) "
+       "Unsupported "
+       "model IR version: 99, max supported IR version: 13\n",
+       "Load model from opset99.onnx failed:Unsupported model IR version: 99, max supported IR "
+       "version: 13"},
+      {"Non-zero status code returned while running Add node. Name:'a' Status Message: "
+       "/onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:376 void* "
+       "onnxruntime::BFCArena::AllocateRawInternal(size_t, bool, onnxruntime::Stream*) Failed to "
+       "allocate memory for requested buffer of size 4000000000\n",
+       "Non-zero status code returned while running Add node. Name:'a' Status Message: Failed to "
+       "allocate memory for requested buffer of size 4000000000"},
+      {"CUDA failure 100: no CUDA-capable device is detected ; GPU=0 ; hostname=secret ; "
+       "file=/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_execution_provider.cc ; "
+       "line=282 ; "
+       "expr=cudaSetDevice(info_.device_id);",
+       "CUDA failure 100: no CUDA-capable device is detected ; GPU=0 ; "
+       "expr=cudaSetDevice(info_.device_id);"},
+      {"./onnxruntime/core/graph/graph.cc:12 bool ns::Graph::f(int) const plain words (with "
+       "brackets)",
+       "plain words (with brackets)"},
+      {"graph.cc:12 ns::name is odd (really)", "ns::name is odd (really)"},
+      {"\n\n  second line counts\nthird", "second line counts"},
+      {"file.cc:12 \nreason", "reason"},
+      {"ends at 3.cc: 4", "ends at 3.cc: 4"},
+      {"no signature end.cc:5 ns::f(int", "no signature ns::f(int"},
+      {"[ONNXRuntimeError] : 1", "[ONNXRuntimeError] : 1"},
+      {"a.h:1", "no reason given"},
+      {"", "no reason given"},
+  };
+  for (size_t i = 0; i < COUNT(cases); ++i) {
+    char out[512];
+    assay_ort_words(cases[i].message, out, sizeof out);
+    assert_string_equal(out, cases[i].words);
+  }
+}
+
+static void long_words_are_cut(void **state) {
+  (void)state;
+  char message[9000], out[32];
+  memset(message, 'x', sizeof message - 1);
+  message[sizeof message - 1] = '\0';
+  assay_ort_words(message, out, sizeof out);
+  assert_int_equal(strlen(out), sizeof out - 1);
+  assay_ort_words("word", out, 1);
+  assert_string_equal(out, "");
+}
+
+static void missing_is_told_from_refused(void **state) {
+  (void)state;
+  assert_true(assay_ort_words_mean_missing("Failed to load library x with error: y"));
+  assert_true(assay_ort_words_mean_missing("CUDA failure 100: no CUDA-capable device is detected"));
+  assert_false(assay_ort_words_mean_missing("Protobuf parsing failed."));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(words_are_free_of_build_and_machine),
+      cmocka_unit_test(long_words_are_cut),
+      cmocka_unit_test(missing_is_told_from_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
