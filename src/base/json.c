@@ -25,9 +25,18 @@ static assay_json *ours(json_t *value) {
   return (assay_json *)value;
 }
 
+/* jansson does not always say when it ran out of memory; this does. */
+static _Thread_local bool ran_out_of_memory;
+
+static void *allocate(size_t size_bytes) {
+  void *block = assay_alloc_plain(size_bytes);
+  if (block == NULL) ran_out_of_memory = true;
+  return block;
+}
+
 /* jansson allocates through our door. Its hooks are global; setting them once is all we do. */
 static void set_hooks(void) {
-  json_set_alloc_funcs(assay_alloc_plain, assay_free);
+  json_set_alloc_funcs(allocate, assay_free);
 }
 
 static void use_our_allocator(void) {
@@ -68,9 +77,10 @@ assay_status assay_json_parse(const void *text, size_t size_bytes, assay_json **
   if (size_bytes == 0) return assay_fail(err, ASSAY_E_FORMAT, "JSON: the text is empty");
   ASSAY_TRY(check_nesting(text, size_bytes, err));
   json_error_t problem;
+  ran_out_of_memory = false;
   json_t *root = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
   if (root == NULL) {
-    if (json_error_code(&problem) == json_error_out_of_memory) {
+    if (ran_out_of_memory) {
       return assay_fail(err, ASSAY_E_MEMORY, "could not allocate memory for JSON of %zu bytes",
                         size_bytes);
     }
