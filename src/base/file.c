@@ -226,35 +226,31 @@ static char *temp_name(const char *path, int attempt) {
   return assay_format("%.*s.assay-%ld-%d.tmp", n_folder, path, (long)getpid(), attempt);
 }
 
-assay_status assay_file_temp_path(const char *path, char **out, assay_error *err) {
+/* Creates and opens a temporary file for path; both outputs are the caller's. */
+static assay_status create_temp(const char *path, char **out_name, int *out_fd, assay_error *err) {
   ASSAY_TRY(check_target(path, err));
   for (int attempt = 0; attempt < TEMP_TRIES; attempt++) {
     char *name = temp_name(path, attempt);
     if (name == NULL) return assay_fail_memory(err, strlen(path));
-    if (assay_path_kind_of(name) == ASSAY_PATH_NONE) {
-      *out = name;
-      return ASSAY_OK;
-    }
-    assay_free(name);
-  }
-  return assay_fail(err, ASSAY_E_IO, "no temporary name left beside '%s'", path);
-}
-
-static assay_status create_temp(assay_file_writer *writer, assay_error *err) {
-  for (int attempt = 0; attempt < TEMP_TRIES; attempt++) {
-    char *name = temp_name(writer->path, attempt);
-    if (name == NULL) return assay_fail_memory(err, strlen(writer->path));
-    writer->fd = open_retrying(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, /*mode=*/0666);
-    if (writer->fd >= 0) {
-      writer->temp_path = name;
+    int fd = open_retrying(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, /*mode=*/0666);
+    if (fd >= 0) {
+      *out_name = name;
+      *out_fd = fd;
       return ASSAY_OK;
     }
     int errnum = errno;
     assay_free(name);
     if (errnum == EEXIST) continue;
-    return assay_fail_errno(err, ASSAY_E_IO, errnum, "could not write '%s'", writer->path);
+    return assay_fail_errno(err, ASSAY_E_IO, errnum, "could not write '%s'", path);
   }
-  return assay_fail(err, ASSAY_E_IO, "no temporary name left beside '%s'", writer->path);
+  return assay_fail(err, ASSAY_E_IO, "no temporary name left beside '%s'", path);
+}
+
+assay_status assay_file_temp_create(const char *path, char **out_temp_path, assay_error *err) {
+  int fd = -1;
+  ASSAY_TRY(create_temp(path, out_temp_path, &fd, err));
+  close_fd(fd);
+  return ASSAY_OK;
 }
 
 /* Makes a rename last: the folder that holds the name is synced. A file system that cannot sync a
@@ -297,13 +293,12 @@ assay_status assay_file_temp_commit(const char *temp_path, const char *path, ass
 }
 
 assay_status assay_file_writer_open(const char *path, assay_file_writer **out, assay_error *err) {
-  ASSAY_TRY(check_target(path, err));
   assay_file_writer *writer = assay_alloc(sizeof *writer);
   if (writer == NULL) return assay_fail_memory(err, sizeof *writer);
   writer->fd = -1;
   writer->path = assay_strdup(path);
-  assay_status st =
-      writer->path == NULL ? assay_fail_memory(err, strlen(path) + 1) : create_temp(writer, err);
+  assay_status st = writer->path == NULL ? assay_fail_memory(err, strlen(path) + 1)
+                                         : create_temp(path, &writer->temp_path, &writer->fd, err);
   if (st) {
     assay_file_writer_close(writer);
     return st;

@@ -46,10 +46,11 @@ assay_status assay_file_writer_append(assay_file_writer *writer, const void *byt
 assay_status assay_file_writer_commit(assay_file_writer *writer, assay_error *err) ASSAY_NODISCARD;
 void assay_file_writer_close(assay_file_writer *writer); /* NULL is fine; also after commit */
 
-/* For a library that insists on opening its output itself: an unused temporary name in path's
- * folder (nothing is created; released with assay_free), and the same commit as above for what the
- * library left there: sync, rename to path. */
-assay_status assay_file_temp_path(const char *path, char **out, assay_error *err) ASSAY_NODISCARD;
+/* For a library that insists on opening its output itself: an empty temporary file in path's folder
+ * (its name is released with assay_free, the file is the caller's to remove), and the same commit
+ * as above for what the library left there: sync, rename to path. */
+assay_status assay_file_temp_create(const char *path, char **out_temp_path,
+                                    assay_error *err) ASSAY_NODISCARD;
 assay_status assay_file_temp_commit(const char *temp_path, const char *path,
                                     assay_error *err) ASSAY_NODISCARD;
 

@@ -263,8 +263,8 @@ static assay_status check_sizes(const member *m, assay_error *err) {
     return assay_fail(err, ASSAY_E_LIMIT, "%llu bytes: the limit of an entry is %llu",
                       llu(e->size_bytes), llu(ENTRY_BYTES_MAX));
   }
-  if (e->packed_bytes < e->size_bytes / RATIO_MAX &&
-      e->size_bytes > RATIO_MAX * e->packed_bytes + 64) {
+  /* size > RATIO_MAX * packed + 64, without the product */
+  if (e->size_bytes > 64 && (e->size_bytes - 65) / RATIO_MAX >= e->packed_bytes) {
     return assay_fail(err, ASSAY_E_FORMAT, "%llu bytes cannot come out of %llu deflated ones",
                       llu(e->size_bytes), llu(e->packed_bytes));
   }
@@ -688,9 +688,9 @@ static assay_status fail_writer(assay_zip_writer *writer, zip_error_t *problem, 
 static assay_status start_writer(assay_zip_writer *writer, const char *path, assay_error *err) {
   writer->path = assay_strdup(path);
   if (writer->path == NULL) return assay_fail_memory(err, strlen(path) + 1);
-  ASSAY_TRY(assay_file_temp_path(path, &writer->temp_path, err));
+  ASSAY_TRY(assay_file_temp_create(path, &writer->temp_path, err));
   int code = 0;
-  writer->lib = zip_open(writer->temp_path, ZIP_CREATE | ZIP_EXCL, &code);
+  writer->lib = zip_open(writer->temp_path, ZIP_CREATE | ZIP_TRUNCATE, &code);
   if (writer->lib != NULL) return ASSAY_OK;
   zip_error_t problem;
   zip_error_init_with_code(&problem, code);
