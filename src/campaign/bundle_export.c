@@ -1,0 +1,579 @@
+/* Export: plan the cases, make the weights, build the graphs, evaluate the references, write the
+ * manifest, and put the folder in its place in one step. */
+#include "campaign/bundle_export.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "campaign/bundle_case.h"
+#include "campaign/bundle_manifest.h"
+#include "measure/clock.h"
+#include "model/mlpf_graph.h"
+#include "model/mlpf_params.h"
+#include "onnx/model_info.h"
+#include "package/fields.h"
+#include "package/npz.h"
+
+#define NAME_BYTES_MAX 100
+
+typedef struct exporter {
+  const assay_export_spec *spec;
+  bundle_cases cases;
+  assay_feature_pool pool;
+  assay_tensor_map seeded;
+  const assay_tensor_map *weights; /* the spec's, or seeded */
+  char *folder;                    /* temporary, beside the destination; NULL once in place */
+  assay_manifest manifest;
+  bundle_times *times; /* [n cases] */
+  bool brought;        /* some case has references of its user's */
+  size_t done, total;  /* steps */
+  assay_export_result result;
+} exporter;
+
+static void say(exporter *e, const char *step) {
+  if (e->spec->progress != NULL) e->spec->progress(e->spec->progress_arg, step, e->done, e->total);
+  e->done++;
+}
+
+/* --- the destination
+ * --------------------------------------------------------------------------------- */
+
+/* A folder with a manifest that reads, and nothing that an export does not write. */
+static bool is_bundle(const char *path, const assay_names *names) {
+  static const char *const OURS[] = {"manifest.json", "model.onnx", "models", "cases"};
+  for (size_t i = 0; i < names->n; i++) {
+    bool ours = false;
+    for (size_t k = 0; k < sizeof OURS / sizeof OURS[0]; k++)
+      ours = ours || strcmp(names->items[i], OURS[k]) == 0;
+    if (!ours) return false;
+  }
+  assay_manifest manifest = {0};
+  const bool reads = assay_manifest_read(path, &manifest, /*err=*/NULL) == ASSAY_OK;
+  assay_manifest_reset(&manifest);
+  return reads;
+}
+
+static assay_status check_folder(const char *path, bool force, const assay_names *names,
+                                 assay_error *err) {
+  if (names->n == 0) return ASSAY_OK;
+  if (!is_bundle(path, names))
+    return assay_fail(
+        err, ASSAY_E_ARGUMENT,
+        "'%s' holds something else than a bundle ('%s' is there); choose another folder", path,
+        names->items[0]);
+  if (!force)
+    return assay_fail(err, ASSAY_E_ARGUMENT, "'%s' holds a bundle already; --force replaces it",
+                      path);
+  return ASSAY_OK;
+}
+
+static assay_status check_destination(const char *path, bool force, assay_error *err) {
+  assay_names names = {0};
+  switch (assay_path_kind_of(path)) {
+  case ASSAY_PATH_NONE:
+    return ASSAY_OK;
+  case ASSAY_PATH_FOLDER:
+    break;
+  case ASSAY_PATH_FILE:
+  case ASSAY_PATH_OTHER:
+    return assay_fail(err, ASSAY_E_ARGUMENT, "'%s' is there and is no folder; choose another name",
+                      path);
+  }
+  ASSAY_TRY(assay_folder_list(path, &names, err));
+  const assay_status st = check_folder(path, force, &names, err);
+  assay_names_reset(&names);
+  return st;
+}
+
+static assay_status sync_folder(const char *path, assay_error *err) {
+  const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return assay_fail_errno(err, ASSAY_E_IO, errno, "could not open '%s'", path);
+  const int failed = fsync(fd) != 0 && errno != EINVAL ? errno : 0; /* some file systems cannot */
+  close(fd);
+  if (failed) return assay_fail_errno(err, ASSAY_E_IO, failed, "could not sync '%s'", path);
+  return ASSAY_OK;
+}
+
+/* The folder that path is in; released with assay_free. */
+static char *parent_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (slash == NULL) return assay_strdup(".");
+  return assay_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+static assay_status rename_folder(const char *from, const char *to, assay_error *err) {
+  if (rename(from, to) == 0) return ASSAY_OK;
+  return assay_fail_errno(err, ASSAY_E_IO, errno, "could not rename '%s' to '%s'", from, to);
+}
+
+/* A new empty folder beside path, for what is not complete yet. Its name is released with
+ * assay_free. */
+static assay_status make_temporary(const char *path, char **out, assay_error *err) {
+  char *parent = parent_of(path);
+  if (parent == NULL) return assay_fail_memory(err, strlen(path));
+  assay_status st = ASSAY_E_IO;
+  for (int i = 0; st == ASSAY_E_IO; i++) {
+    char *name =
+        assay_format("%s/.%s.tmp-%ld-%d", parent, assay_path_name(path), (long)getpid(), i);
+    if (name == NULL) {
+      st = assay_fail_memory(err, strlen(path));
+    } else if (mkdir(name, 0777) == 0) {
+      *out = name;
+      st = ASSAY_OK;
+    } else {
+      const int failed = errno;
+      assay_free(name);
+      if (failed == EEXIST) continue;
+      st = assay_fail_errno(err, ASSAY_E_IO, failed, "could not make a folder in '%s'", parent);
+      break;
+    }
+  }
+  assay_free(parent);
+  return st;
+}
+
+/* The old bundle steps aside first and comes back should the new one not get its place. */
+static assay_status replace_folder(const char *from, const char *to, assay_error *err) {
+  char *aside = NULL;
+  ASSAY_TRY(make_temporary(to, &aside, err));
+  assay_status st = rename_folder(to, aside, err);
+  if (st == ASSAY_OK) {
+    st = rename_folder(from, to, err);
+    if (st)
+      (void)rename(aside, to);
+    else
+      st = assay_folder_remove(aside, err);
+  } else {
+    (void)rmdir(aside);
+  }
+  assay_free(aside);
+  return st;
+}
+
+static assay_status put_in_place(exporter *e, const char *path, assay_error *err) {
+  ASSAY_TRY(check_destination(path, e->spec->force, err)); /* it may have changed meanwhile */
+  assay_names names = {0};
+  bool occupied = false;
+  if (assay_path_kind_of(path) == ASSAY_PATH_FOLDER) {
+    ASSAY_TRY(assay_folder_list(path, &names, err));
+    occupied = names.n > 0;
+    assay_names_reset(&names);
+  }
+  ASSAY_TRY(occupied ? replace_folder(e->folder, path, err) : rename_folder(e->folder, path, err));
+  assay_free(e->folder);
+  e->folder = NULL;
+  char *parent = parent_of(path);
+  if (parent == NULL) return assay_fail_memory(err, strlen(path));
+  const assay_status st = sync_folder(parent, err);
+  assay_free(parent);
+  return st;
+}
+
+/* Makes the temporary folder and what is in it. */
+static assay_status make_folder(exporter *e, const char *path, assay_error *err) {
+  char *parent = parent_of(path);
+  if (parent == NULL) return assay_fail_memory(err, strlen(path));
+  assay_status st = assay_folder_create(parent, err);
+  assay_free(parent);
+  if (st) return st;
+  ASSAY_TRY(make_temporary(path, &e->folder, err));
+  char *cases = assay_path_join(e->folder, "cases");
+  if (cases == NULL) return assay_fail_memory(err, strlen(path));
+  st = assay_folder_create(cases, err);
+  assay_free(cases);
+  if (st || !e->spec->static_shapes) return st;
+  char *models = assay_path_join(e->folder, "models");
+  if (models == NULL) return assay_fail_memory(err, strlen(path));
+  st = assay_folder_create(models, err);
+  assay_free(models);
+  return st;
+}
+
+static assay_status sync_all(const exporter *e, assay_error *err) {
+  static const char *const PARTS[] = {"cases", "models"};
+  for (size_t i = 0; i < (e->spec->static_shapes ? 2 : 1); i++) {
+    char *part = assay_path_join(e->folder, PARTS[i]);
+    if (part == NULL) return assay_fail_memory(err, strlen(e->folder));
+    const assay_status st = sync_folder(part, err);
+    assay_free(part);
+    if (st) return st;
+  }
+  return sync_folder(e->folder, err);
+}
+
+/* --- weights and graphs
+ * ------------------------------------------------------------------------------ */
+
+static assay_status make_weights(exporter *e, assay_error *err) {
+  if (e->spec->weights != NULL) {
+    e->weights = e->spec->weights;
+  } else {
+    ASSAY_TRY(assay_mlpf_seed_weights(&e->spec->config, e->spec->seed, &e->seeded,
+                                      /*out_next_rand=*/NULL, err));
+    e->weights = &e->seeded;
+  }
+  assay_mlpf_params params = {0};
+  ASSAY_TRY(assay_mlpf_params_init(&e->spec->config, &params, err));
+  const assay_status st = assay_mlpf_params_check(&params, e->weights, err);
+  e->result.n_tensors = params.n;
+  e->result.n_values = params.n_values;
+  assay_mlpf_params_reset(&params);
+  if (st) return st;
+  ASSAY_TRY(
+      assay_tensor_map_sha256(e->weights, /*skip_suffix=*/NULL, e->result.weights_sha256, err));
+  return assay_tensor_map_sha256(e->weights, "_query", e->result.weights_sha256_no_queries, err);
+}
+
+/* Size and hash of a file that was just written under its name in the bundle. */
+static assay_status list_file(exporter *e, const char *name, assay_manifest_file *out,
+                              assay_error *err) {
+  assay_manifest_file file = {.file = assay_strdup(name)};
+  char *path = assay_path_join(e->folder, name);
+  assay_status st = ASSAY_OK;
+  if (file.file == NULL || path == NULL) st = assay_fail_memory(err, strlen(name));
+  if (st == ASSAY_OK) st = assay_sha256_file(path, file.sha256, &file.size_bytes, err);
+  assay_free(path);
+  if (st) {
+    assay_free(file.file);
+    return st;
+  }
+  e->result.size_bytes += file.size_bytes;
+  *out = file;
+  return ASSAY_OK;
+}
+
+/* b and n are 0 for the graph with symbolic ones. */
+static assay_status write_graph(exporter *e, const char *name, int64_t b, int64_t n,
+                                assay_manifest_file *out, assay_error *err) {
+  const assay_mlpf_graph_options options = {
+      .static_b = b, .static_n = n, .expose_permutations = e->spec->permutations};
+  assay_graph *graph = NULL;
+  ASSAY_TRY(assay_mlpf_graph_build(&e->spec->config, e->weights, &options, &graph, err));
+  char *path = assay_path_join(e->folder, name);
+  assay_status st = path == NULL ? assay_fail_memory(err, strlen(name)) : ASSAY_OK;
+  if (st == ASSAY_OK) st = assay_graph_save(graph, path, err);
+  assay_free(path);
+  assay_graph_destroy(graph);
+  if (st) return st;
+  e->result.n_graphs++;
+  return list_file(e, name, out, err);
+}
+
+/* What the manifest says of the model beyond its configuration, from the file as it is. */
+static assay_status describe_graph(exporter *e, assay_error *err) {
+  char *path = assay_path_join(e->folder, e->manifest.model.file);
+  if (path == NULL) return assay_fail_memory(err, strlen(e->folder));
+  assay_onnx_info *info = NULL;
+  const assay_status st = assay_onnx_info_open(path, &info, err);
+  assay_free(path);
+  if (st) return st;
+  size_t n = 0;
+  const assay_onnx_opset *opsets = assay_onnx_info_opsets(info, &n);
+  for (size_t i = 0; i < n; i++)
+    if (opsets[i].domain[0] == '\0') e->manifest.opset = opsets[i].version;
+  e->manifest.ir_version = assay_onnx_info_ir_version(info);
+  assay_onnx_info_close(info);
+  return ASSAY_OK;
+}
+
+static assay_status copy_file_entry(const assay_manifest_file *from, assay_manifest_file *out,
+                                    assay_error *err) {
+  *out = *from;
+  out->file = assay_strdup(from->file);
+  return out->file != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(from->file));
+}
+
+/* Static shapes: the graph of case i, which an earlier case of the same shape may have made. */
+static assay_status graph_of_case(exporter *e, size_t i, int64_t b, int64_t n,
+                                  assay_manifest_file *out, assay_error *err) {
+  for (size_t k = 0; k < i; k++)
+    if (e->manifest.cases[k].b == b && e->manifest.cases[k].n == n)
+      return copy_file_entry(&e->manifest.cases[k].model, out, err);
+  char name[64];
+  snprintf(name, sizeof name, "models/%lldx%lld.onnx", (long long)b, (long long)n);
+  return write_graph(e, name, b, n, out, err);
+}
+
+/* --- cases
+ * ------------------------------------------------------------------------------------------- */
+
+/* Moves a tensor into arrays as "<prefix><name>". */
+static assay_status put_array(assay_tensor_map *arrays, const char *prefix, const char *name,
+                              assay_tensor *tensor, assay_error *err) {
+  char full[160];
+  snprintf(full, sizeof full, "%s%s", prefix, name);
+  return assay_tensor_map_add(arrays, full, tensor, err);
+}
+
+static assay_status put_arrays(assay_tensor_map *arrays, const char *prefix, assay_tensor_map *from,
+                               assay_error *err) {
+  for (size_t i = 0; i < from->n; i++)
+    ASSAY_TRY(put_array(arrays, prefix, from->items[i].name, &from->items[i].tensor, err));
+  return ASSAY_OK;
+}
+
+/* perm [L',NH,H,B,N] i32 as one array [NH*H,B,N] i64 a layer, as the graph gives them. */
+static assay_status put_permutations(const assay_mlpf_config *config, const assay_tensor *perm,
+                                     assay_tensor_map *arrays, assay_error *err) {
+  const int64_t dims[] = {perm->dims[1] * perm->dims[2], perm->dims[3], perm->dims[4]};
+  for (int64_t l = 0; l < perm->dims[0]; l++) {
+    assay_tensor one = {0};
+    char name[64];
+    ASSAY_TRY(assay_tensor_init(&one, ASSAY_DTYPE_I64, 3, dims, err));
+    const int32_t *from = (const int32_t *)perm->data + (size_t)l * one.n_elems;
+    for (size_t i = 0; i < one.n_elems; i++) assay_tensor_i64(&one)[i] = from[i];
+    bundle_perm_name(config, l, name, sizeof name);
+    const assay_status st = put_array(arrays, "ref.f32.", name, &one, err);
+    if (st) {
+      assay_tensor_reset(&one);
+      return st;
+    }
+  }
+  return ASSAY_OK;
+}
+
+/* One precision of the evaluator into arrays. */
+static assay_status evaluate(exporter *e, const bundle_case *one, assay_dtype dtype,
+                             const bundle_inputs *inputs, assay_tensor_map *arrays,
+                             assay_ref_margins *out_margins, int64_t *out_ns, assay_error *err) {
+  const bool f32 = dtype == ASSAY_DTYPE_F32;
+  const assay_ref_options options = {.threads = e->spec->threads};
+  assay_ref_outputs outputs = {0};
+  char step[192];
+  snprintf(step, sizeof step, "case %s: %s reference", one->name, assay_dtype_name(dtype));
+  say(e, step);
+  const int64_t start_ns = assay_clock_raw_ns();
+  ASSAY_TRY(assay_ref_mlpf_run(&e->spec->config, e->weights, dtype, &inputs->x, &inputs->mask,
+                               &options, &outputs, err));
+  *out_ns = assay_clock_raw_ns() - start_ns;
+  e->result.reference_ns += *out_ns;
+  *out_margins = outputs.margins;
+  assay_status st = put_arrays(arrays, f32 ? "ref.f32." : "ref.f64.", &outputs.heads, err);
+  if (st == ASSAY_OK && f32 && e->spec->permutations)
+    st = put_permutations(&e->spec->config, &outputs.perm, arrays, err);
+  assay_ref_outputs_reset(&outputs);
+  return st;
+}
+
+/* Everything that a case's file holds. Inputs are moved in last: the evaluator reads them. */
+static assay_status make_arrays(exporter *e, size_t i, bundle_inputs *inputs,
+                                assay_tensor_map *arrays, assay_ref_margins *out_margins,
+                                assay_error *err) {
+  const bundle_case *one = &e->cases.items[i];
+  ASSAY_TRY(
+      evaluate(e, one, ASSAY_DTYPE_F32, inputs, arrays, out_margins, &e->times[i].f32_ns, err));
+  ASSAY_TRY(
+      evaluate(e, one, ASSAY_DTYPE_F64, inputs, arrays, out_margins, &e->times[i].f64_ns, err));
+  e->brought = e->brought || inputs->user.n > 0;
+  ASSAY_TRY(put_arrays(arrays, "ref.user.", &inputs->user, err));
+  /* views: the inputs are counted for the manifest afterwards */
+  assay_tensor x = inputs->x, mask = inputs->mask;
+  x.owned = mask.owned = false;
+  ASSAY_TRY(put_array(arrays, "", "Xfeat_normed", &x, err));
+  return put_array(arrays, "", "mask", &mask, err);
+}
+
+static assay_status write_arrays(exporter *e, const bundle_case *one,
+                                 const assay_tensor_map *arrays, assay_manifest_file *out,
+                                 assay_error *err) {
+  char name[160];
+  snprintf(name, sizeof name, "cases/%s.npz", one->name);
+  char *path = assay_path_join(e->folder, name);
+  if (path == NULL) return assay_fail_memory(err, strlen(name));
+  const assay_status st = assay_npz_write(path, arrays, err);
+  assay_free(path);
+  return st ? st : list_file(e, name, out, err);
+}
+
+static assay_status export_case_of(exporter *e, size_t i, bundle_inputs *inputs, assay_error *err) {
+  const bundle_case *one = &e->cases.items[i];
+  assay_tensor_map arrays = {0};
+  assay_ref_margins margins = {0};
+  assay_manifest_file file = {0}, model = {0};
+  assay_status st = ASSAY_OK;
+  if (e->spec->static_shapes) {
+    say(e, "graph");
+    st = graph_of_case(e, i, inputs->b, inputs->n, &model, err);
+  }
+  if (st == ASSAY_OK) st = make_arrays(e, i, inputs, &arrays, &margins, err);
+  if (st == ASSAY_OK) st = write_arrays(e, one, &arrays, &file, err);
+  if (st == ASSAY_OK)
+    st = bundle_manifest_set_case(&e->manifest, i, one, inputs, &margins, &file, &model, err);
+  assay_free(file.file);
+  assay_free(model.file);
+  assay_tensor_map_reset(&arrays);
+  return st;
+}
+
+static assay_status export_case(exporter *e, size_t i, assay_error *err) {
+  bundle_inputs inputs = {0};
+  assay_status st = bundle_inputs_init(e->spec, &e->cases.items[i], &e->pool, &inputs, err);
+  if (st == ASSAY_OK) st = export_case_of(e, i, &inputs, err);
+  bundle_inputs_reset(&inputs);
+  if (st) assay_error_in(err, "case '%s'", e->cases.items[i].name);
+  return st;
+}
+
+/* Files are read once before anything is made, so that a bad one is told at once. */
+static assay_status check_case_files(const exporter *e, assay_error *err) {
+  for (size_t i = 0; i < e->cases.n; i++) {
+    bundle_inputs inputs = {0};
+    if (e->cases.items[i].path == NULL) continue;
+    ASSAY_TRY(bundle_inputs_init(e->spec, &e->cases.items[i], /*pool=*/NULL, &inputs, err));
+    bundle_inputs_reset(&inputs);
+  }
+  return ASSAY_OK;
+}
+
+/* --- the whole
+ * --------------------------------------------------------------------------------------- */
+
+static assay_status choose_name(exporter *e, assay_error *err) {
+  const assay_mlpf_config *config = &e->spec->config;
+  char *out = e->result.name;
+  const size_t size = sizeof e->result.name;
+  if (e->spec->name != NULL) {
+    if (!assay_fields_is_name(e->spec->name) || strlen(e->spec->name) > NAME_BYTES_MAX)
+      return assay_fail(err, ASSAY_E_ARGUMENT,
+                        "name '%s' is unusable; expected 1 to %d letters, digits, '.', '_', '-', "
+                        "'+' or '@'",
+                        e->spec->name, NAME_BYTES_MAX);
+    snprintf(out, size, "%s", e->spec->name);
+    return ASSAY_OK;
+  }
+  const bool named = config->dataset[0] != '\0' && assay_fields_is_name(config->dataset);
+  char dataset[64], origin[32];
+  snprintf(dataset, sizeof dataset, "f%lld", (long long)config->input_dim);
+  snprintf(origin, sizeof origin, "s%llu", (unsigned long long)e->spec->seed);
+  snprintf(out, size, "%s-%.60s%s%s%s%s", assay_mlpf_arch_name(config->arch),
+           named ? config->dataset : dataset, e->spec->weights ? "" : "-",
+           e->spec->weights ? "" : origin, e->spec->static_shapes ? "-static" : "",
+           e->spec->permutations ? "-permutations" : "");
+  return ASSAY_OK;
+}
+
+static assay_status check_tolerances(const assay_export_spec *spec, assay_error *err) {
+  for (size_t i = 0; i < spec->n_tolerances; i++) {
+    const assay_export_tolerance *t = &spec->tolerances[i];
+    if (!(t->value >= 0.0 && t->value <= 1e30))
+      return assay_fail(err, ASSAY_E_ARGUMENT, "a tolerance is %g; expected 0 or more", t->value);
+    bool known = t->head == NULL;
+    for (size_t h = 0; h < BUNDLE_N_HEADS; h++)
+      known = known || (strcmp(t->head, BUNDLE_HEADS[h]) == 0 && strcmp(t->head, "pu") != 0);
+    if (!known)
+      return assay_fail(
+          err, ASSAY_E_ARGUMENT,
+          "a tolerance for head '%s' has no effect; heads with tolerances are bid, id "
+          "and momentum (pu is constant and compared exactly)",
+          t->head);
+  }
+  return ASSAY_OK;
+}
+
+static assay_status plan(exporter *e, assay_error *err) {
+  const assay_export_spec *spec = e->spec;
+  if (spec->permutations && (spec->config.arch != ASSAY_MLPF_HEPTV2 || spec->config.num_convs == 0))
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "permutations are asked for, but only HEPTv2 layers have any");
+  ASSAY_TRY(check_tolerances(spec, err));
+  ASSAY_TRY(choose_name(e, err));
+  ASSAY_TRY(bundle_cases_init(spec, &e->cases, err));
+  if (spec->pool != NULL && !e->cases.need_pool)
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "a pool is given, but no sweep or batch case would take rows from it");
+  e->times = assay_alloc_array(e->cases.n, sizeof *e->times);
+  if (e->times == NULL) return assay_fail_memory(err, e->cases.n * sizeof *e->times);
+  e->total = 2 + (spec->static_shapes ? 3 : 2) * e->cases.n;
+  ASSAY_TRY(check_case_files(e, err));
+  return e->cases.need_pool ? bundle_pool_init(spec, &e->pool, err) : ASSAY_OK;
+}
+
+static assay_status add_notes(exporter *e, assay_error *err) {
+  char text[512];
+  if (e->spec->permutations)
+    ASSAY_TRY(bundle_manifest_add_note(&e->manifest,
+                                       "instrumented: the graph also gives HEPTv2's hash "
+                                       "permutations (perm_…), which the graph to "
+                                       "be shipped does not",
+                                       err));
+  if (e->cases.need_pool) {
+    snprintf(text, sizeof text, "rows of sweep and batch cases: %s; SHA-256 of the rows %s",
+             e->pool.source, e->pool.sha256);
+    ASSAY_TRY(bundle_manifest_add_note(&e->manifest, text, err));
+  }
+  if (e->brought && e->spec->config.arch == ASSAY_MLPF_HEPTV2)
+    ASSAY_TRY(bundle_manifest_add_note(&e->manifest,
+                                       "brought references: PyTorch's argsort on the CPU is not "
+                                       "stable, so on repeated coordinates "
+                                       "or tied hash keys arrays from it differ from the stable "
+                                       "order that graph and evaluator take "
+                                       "(see each case's margins)",
+                                       err));
+  return ASSAY_OK;
+}
+
+static assay_status build(exporter *e, const char *path, assay_error *err) {
+  ASSAY_TRY(make_folder(e, path, err));
+  ASSAY_TRY(bundle_manifest_init(e->spec, &e->result, e->cases.n, &e->manifest, err));
+  if (!e->spec->static_shapes) {
+    say(e, "graph");
+    ASSAY_TRY(write_graph(e, "model.onnx", /*b=*/0, /*n=*/0, &e->manifest.model, err));
+  }
+  for (size_t i = 0; i < e->cases.n; i++) ASSAY_TRY(export_case(e, i, err));
+  if (e->spec->static_shapes)
+    ASSAY_TRY(copy_file_entry(&e->manifest.cases[0].model, &e->manifest.model, err));
+  ASSAY_TRY(describe_graph(e, err));
+  memcpy(e->result.model_sha256, e->manifest.model.sha256, sizeof e->result.model_sha256);
+  e->result.n_cases = e->cases.n;
+  ASSAY_TRY(add_notes(e, err));
+  ASSAY_TRY(bundle_manifest_set_reference(e->spec, e->times, &e->manifest, err));
+  ASSAY_TRY(assay_manifest_write(&e->manifest, e->folder, err));
+  ASSAY_TRY(sync_all(e, err));
+  return put_in_place(e, path, err);
+}
+
+static void release(exporter *e) {
+  if (e->folder != NULL) (void)!assay_folder_remove(e->folder, /*err=*/NULL);
+  assay_free(e->folder);
+  assay_manifest_reset(&e->manifest);
+  bundle_cases_reset(&e->cases);
+  assay_feature_pool_reset(&e->pool);
+  assay_tensor_map_reset(&e->seeded);
+  assay_free(e->times);
+}
+
+/* path without slashes at its end, so that the temporary folder stands beside it. */
+static char *trimmed(const char *path) {
+  size_t n = strlen(path);
+  while (n > 1 && path[n - 1] == '/') n--;
+  return assay_strndup(path, n);
+}
+
+assay_status assay_bundle_export(const assay_export_spec *spec, const char *path,
+                                 assay_export_result *out, assay_error *err) {
+  exporter e = {.spec = spec};
+  const int64_t start_ns = assay_clock_raw_ns();
+  char *place = trimmed(path);
+  if (place == NULL) return assay_fail_memory(err, strlen(path));
+  assay_status st = place[0] == '\0'
+                        ? assay_fail(err, ASSAY_E_ARGUMENT, "the bundle's folder has no name")
+                        : check_destination(place, spec->force, err);
+  if (st == ASSAY_OK) st = plan(&e, err);
+  if (st == ASSAY_OK) {
+    say(&e, "weights");
+    st = make_weights(&e, err);
+  }
+  if (st == ASSAY_OK) st = build(&e, place, err);
+  e.result.elapsed_ns = assay_clock_raw_ns() - start_ns;
+  if (st == ASSAY_OK && out != NULL) *out = e.result;
+  release(&e);
+  assay_free(place);
+  return st;
+}

@@ -1,0 +1,430 @@
+/* assay export: builds a bundle of an MLPF model with cases and references. Parses, calls
+ * campaign/bundle_export, prints. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "campaign/bundle_export.h"
+#include "cli/cli.h"
+
+#define LIST_MAX         256
+#define CONFIG_MAX_BYTES ((size_t)16 << 20)
+#define THREADS_MAX      1024
+
+/* Keys of options without a short form: outside the characters. */
+enum {
+  KEY_MODEL = 256,
+  KEY_PRESET,
+  KEY_CONFIG,
+  KEY_SEED,
+  KEY_LAYERS,
+  KEY_ATTENTION,
+  KEY_DTYPE,
+  KEY_SHAPES,
+  KEY_KEY_MASK,
+  KEY_PHI,
+  KEY_INPUTS,
+  KEY_SWEEP,
+  KEY_BATCHES,
+  KEY_BATCH_N,
+  KEY_POOL,
+  KEY_ATOL,
+  KEY_RTOL,
+  KEY_THREADS,
+  KEY_NAME,
+  KEY_PERMUTATIONS,
+  KEY_FORCE,
+  KEY_JSON
+};
+
+static const struct argp_option options[] = {
+    {NULL, 0, NULL, 0, "The model:", 1},
+    {"model", KEY_MODEL, "ARCH", 0, "attention or heptv2 (a configuration file may say it instead)",
+     0},
+    {"preset", KEY_PRESET, "NAME", 0,
+     "cld (default), cms or clic: features, classes and element types of that detector, 3 layers "
+     "of "
+     "8 heads, width 128",
+     0},
+    {"config", KEY_CONFIG, "FILE", 0,
+     "the model's configuration as JSON: a training's hyperparameters.json, or "
+     "{\"dataset\": …, \"model\": {…}}",
+     0},
+    {"seed", KEY_SEED, "N", 0, "weights as torch.manual_seed(N) gives them, bit for bit (42)", 0},
+    {"layers", KEY_LAYERS, "L", 0, "backbone layers", 0},
+    {"key-mask", KEY_KEY_MASK, "WHICH", 0,
+     "which keys attention admits: all (padding masked everywhere; default for attention) or "
+     "upstream "
+     "(as the training code's dense path: in the readouts alone; default for heptv2)",
+     0},
+    {"phi", KEY_PHI, "HOW", 0,
+     "HEPTv2's azimuth: strict (default; the same bits on every runtime) or native (the runtime's "
+     "arctangent)",
+     0},
+    {"attention", KEY_ATTENTION, "FORM", 0, "decomposed (default, the only one so far)", 0},
+    {"dtype", KEY_DTYPE, "TYPE", 0, "float32 (default, the only one so far)", 0},
+    {"shapes", KEY_SHAPES, "KIND", 0,
+     "dynamic (default: symbolic B and N) or static (one graph for each shape of the cases)", 0},
+    {"permutations", KEY_PERMUTATIONS, NULL, 0,
+     "HEPTv2: an instrumented graph that also gives its hash permutations, which are compared "
+     "exactly",
+     0},
+    {NULL, 0, NULL, 0,
+     "Cases (without any of --inputs, --sweep, --batches: --sweep "
+     "100,500,1000,2000,4000 --batches 2,4, the controlled cases):",
+     2},
+    {"inputs", KEY_INPUTS, "FILE", 0,
+     "a case from an .npz file with Xfeat_normed [B,N,F] and mask [B,N], float32, and references "
+     "bid, id, momentum, pu if you bring some; may be repeated",
+     0},
+    {"sweep", KEY_SWEEP, "N,N,…", 0, "cases of one event of these padded lengths", 0},
+    {"batches", KEY_BATCHES, "B,B,…", 0, "cases of so many events", 0},
+    {"batch-n", KEY_BATCH_N, "N", 0, "padded length of the cases of --batches (1000)", 0},
+    {"pool", KEY_POOL, "FILE", 0,
+     "rows for --sweep and --batches: an .npz file with X [M,F] float32, repeated to the asked "
+     "shape (default: built-in rows that look like detector elements). The last tenth of each "
+     "event is "
+     "padding",
+     0},
+    {"atol", KEY_ATOL, "[HEAD:]X", 0, "absolute tolerance of all heads or one (1e-3)", 0},
+    {"rtol", KEY_RTOL, "[HEAD:]X", 0, "relative tolerance of all heads or one (3e-3)", 0},
+    {NULL, 0, NULL, 0, "Output:", 3},
+    {"output", 'o', "FOLDER", 0, "where the bundle goes", 0},
+    {"name", KEY_NAME, "NAME", 0,
+     "the bundle's name in results (from architecture, data set and seed)", 0},
+    {"force", KEY_FORCE, NULL, 0, "replace a bundle that is there (never anything else)", 0},
+    {"threads", KEY_THREADS, "N", 0, "threads that compute the references (1)", 0},
+    {"json", KEY_JSON, NULL, 0, "print the summary as JSON", 0},
+    {0}};
+
+static const char args_doc[] = "-o FOLDER";
+static const char doc[] =
+    "Builds a bundle: the model as an ONNX file, cases with reference outputs that share nothing "
+    "with it "
+    "but the weights, and a manifest.\v"
+    "Example:\n"
+    "  assay export --model heptv2 --preset cld --seed 42 --sweep 100,1000 -o bundle\n"
+    "  assay run --bundle bundle -o package\n";
+
+typedef struct export_args {
+  assay_export_spec spec; /* but its config, name and cases' defaults */
+  const char *model, *preset, *config, *output;
+  const char *key_mask, *phi; /* NULL: not asked for */
+  int64_t layers;             /* -1: not asked for */
+  const char **inputs;        /* room for argc */
+  assay_export_tolerance *tolerances;
+  int64_t sweep[LIST_MAX], batches[LIST_MAX];
+  bool json;
+} export_args;
+
+/* --- options
+ * ----------------------------------------------------------------------------------------- */
+
+/* One of n words, or a refusal that names them. */
+static error_t need_word(const struct argp_state *state, const char *option, const char *word,
+                         const char *const *words, size_t n) {
+  char known[128] = "";
+  for (size_t i = 0; i < n; i++) {
+    if (strcmp(word, words[i]) == 0) return 0;
+    const size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s%s", i ? " or " : "", words[i]);
+  }
+  const char *nearest = assay_text_nearest(word, words, n);
+  return assay_cli_usage(state, "--%s is '%s'; expected %s%s%s%s", option, word, known,
+                         nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                         nearest ? "'?" : "");
+}
+
+#define NEED_WORD(option, ...)                                                                     \
+  need_word(state, option, word, (const char *const[]){__VA_ARGS__},                               \
+            sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+
+static error_t take_int(const struct argp_state *state, const char *what, const char *word,
+                        int64_t low, int64_t high, int64_t *out) {
+  assay_error err = {0};
+  return assay_text_parse_int(word, what, low, high, out, &err) ? assay_cli_refuse(state, &err) : 0;
+}
+
+/* "100,500" onto the list's end */
+static error_t take_list(const struct argp_state *state, const char *what, const char *word,
+                         int64_t *list, size_t *n) {
+  char item[32];
+  for (const char *at = word;; at++) {
+    const size_t length = strcspn(at, ",");
+    if (*n == LIST_MAX) return assay_cli_usage(state, "%s has more than %d values", what, LIST_MAX);
+    if (length >= sizeof item)
+      return assay_cli_usage(state, "%s is '%s'; expected integers with commas between", what,
+                             word);
+    memcpy(item, at, length);
+    item[length] = '\0';
+    const error_t e = take_int(state, what, item, 1, INT64_C(1) << 24, &list[*n]);
+    if (e) return e;
+    (*n)++;
+    at += length;
+    if (*at == '\0') return 0;
+  }
+}
+
+/* "1e-3" or "momentum:1e-3" */
+static error_t take_tolerance(const struct argp_state *state, export_args *a, bool relative,
+                              char *word) {
+  const char *what = relative ? "--rtol" : "--atol";
+  assay_export_tolerance tolerance = {.relative = relative};
+  assay_error err = {0};
+  char *colon = strrchr(word, ':');
+  if (colon != NULL) {
+    *colon = '\0';
+    tolerance.head = word;
+  }
+  if (assay_text_parse_real(colon ? colon + 1 : word, what, 0.0, 1e30, &tolerance.value, &err))
+    return assay_cli_refuse(state, &err);
+  a->tolerances[a->spec.n_tolerances++] = tolerance;
+  return 0;
+}
+
+static error_t refuse_other(const struct argp_state *state, const char *option, const char *word,
+                            const char *only) {
+  if (strcmp(word, only) == 0) return 0;
+  return assay_cli_usage(state, "--%s '%s' is not available in this version; only '%s' is", option,
+                         word, only);
+}
+
+static error_t parse_model_option(int key, char *word, struct argp_state *state) {
+  export_args *a = state->input;
+  int64_t seed = 0;
+  error_t e = 0;
+  switch (key) {
+  case KEY_MODEL:
+    a->model = word;
+    return NEED_WORD("model", "attention", "heptv2");
+  case KEY_PRESET:
+    a->preset = word;
+    return NEED_WORD("preset", "cld", "cms", "clic");
+  case KEY_CONFIG:
+    a->config = word;
+    return 0;
+  case KEY_SEED:
+    e = take_int(state, "--seed", word, 0, INT64_MAX, &seed);
+    a->spec.seed = (uint64_t)seed;
+    return e;
+  case KEY_LAYERS:
+    return take_int(state, "--layers", word, 0, 1024, &a->layers);
+  case KEY_KEY_MASK:
+    a->key_mask = word;
+    return NEED_WORD("key-mask", "all", "upstream");
+  case KEY_PHI:
+    a->phi = word;
+    return NEED_WORD("phi", "strict", "native");
+  case KEY_ATTENTION:
+    return refuse_other(state, "attention", word, "decomposed");
+  case KEY_DTYPE:
+    return refuse_other(state, "dtype", word, "float32");
+  case KEY_SHAPES:
+    a->spec.static_shapes = strcmp(word, "static") == 0;
+    return NEED_WORD("shapes", "dynamic", "static");
+  case KEY_PERMUTATIONS:
+    a->spec.permutations = true;
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static error_t parse_case_option(int key, char *word, struct argp_state *state) {
+  export_args *a = state->input;
+  switch (key) {
+  case KEY_INPUTS:
+    a->inputs[a->spec.n_inputs++] = word;
+    return 0;
+  case KEY_SWEEP:
+    return take_list(state, "--sweep", word, a->sweep, &a->spec.n_sweep);
+  case KEY_BATCHES:
+    return take_list(state, "--batches", word, a->batches, &a->spec.n_batches);
+  case KEY_BATCH_N:
+    return take_int(state, "--batch-n", word, 1, INT64_C(1) << 24, &a->spec.batch_n);
+  case KEY_POOL:
+    a->spec.pool = word;
+    return 0;
+  case KEY_ATOL:
+    return take_tolerance(state, a, /*relative=*/false, word);
+  case KEY_RTOL:
+    return take_tolerance(state, a, /*relative=*/true, word);
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static error_t parse_option(int key, char *word, struct argp_state *state) {
+  export_args *a = state->input;
+  int64_t threads = 0;
+  error_t e = 0;
+  switch (key) {
+  case 'o':
+    a->output = word;
+    return 0;
+  case KEY_NAME:
+    a->spec.name = word;
+    return 0;
+  case KEY_FORCE:
+    a->spec.force = true;
+    return 0;
+  case KEY_THREADS:
+    e = take_int(state, "--threads", word, 1, THREADS_MAX, &threads);
+    a->spec.threads = (int)threads;
+    return e;
+  case KEY_JSON:
+    a->json = true;
+    return 0;
+  default:
+    e = parse_model_option(key, word, state);
+    return e == ARGP_ERR_UNKNOWN ? parse_case_option(key, word, state) : e;
+  }
+}
+
+/* --- what the options mean together
+ * ------------------------------------------------------------------ */
+
+/* Options that are missing, or would change nothing. */
+static assay_status check_options(const export_args *a, assay_error *err) {
+  const bool own_cases = a->spec.n_inputs + a->spec.n_sweep + a->spec.n_batches > 0;
+  if (a->output == NULL)
+    return assay_fail(err, ASSAY_E_ARGUMENT, "where should the bundle go? give -o FOLDER");
+  if (a->model == NULL && a->config == NULL)
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "which model? give --model attention, --model heptv2 or --config FILE");
+  if (a->preset != NULL && a->config != NULL)
+    return assay_fail(
+        err, ASSAY_E_ARGUMENT,
+        "--preset has no effect beside --config, whose dataset decides; leave one out");
+  if (a->spec.batch_n != 0 && own_cases && a->spec.n_batches == 0)
+    return assay_fail(err, ASSAY_E_ARGUMENT, "--batch-n has no effect without --batches");
+  if (a->spec.pool != NULL && own_cases && a->spec.n_sweep + a->spec.n_batches == 0)
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "--pool has no effect without --sweep or --batches: --inputs bring their own "
+                      "rows");
+  return ASSAY_OK;
+}
+
+static assay_status read_config(const export_args *a, assay_mlpf_config *out, assay_error *err) {
+  if (a->config == NULL)
+    return assay_mlpf_config_init_preset(a->model, a->preset ? a->preset : "cld", out, err);
+  assay_json *tree = NULL;
+  assay_status st = assay_json_read(a->config, CONFIG_MAX_BYTES, &tree, err);
+  if (st == ASSAY_OK) {
+    st = assay_mlpf_config_parse(tree, a->model, out, err);
+    if (st) assay_error_in(err, "configuration '%s'", a->config);
+  }
+  assay_json_destroy(tree);
+  return st;
+}
+
+static assay_status make_config(const export_args *a, assay_mlpf_config *out, assay_error *err) {
+  ASSAY_TRY(read_config(a, out, err));
+  if (out->arch != ASSAY_MLPF_HEPTV2 && a->phi != NULL)
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "--phi has no effect on the attention model, which does not compute phi");
+  if (out->arch != ASSAY_MLPF_HEPTV2 && a->spec.permutations)
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "--permutations has no effect on the attention model, which does not hash");
+  if (a->layers >= 0) out->num_convs = a->layers;
+  if (a->key_mask != NULL)
+    out->key_mask =
+        strcmp(a->key_mask, "all") == 0 ? ASSAY_MLPF_KEY_MASK_ALL : ASSAY_MLPF_KEY_MASK_UPSTREAM;
+  if (a->phi != NULL)
+    out->phi = strcmp(a->phi, "strict") == 0 ? ASSAY_MLPF_PHI_STRICT : ASSAY_MLPF_PHI_NATIVE;
+  return assay_mlpf_config_check(out, err);
+}
+
+/* --- talking
+ * ----------------------------------------------------------------------------------------- */
+
+/* One line that is written over, on a terminal only. */
+static void show_progress(void *arg, const char *step, size_t done, size_t total) {
+  (void)arg;
+  fprintf(stderr, "\r\033[K[%zu/%zu] %s", done, total, step);
+  fflush(stderr);
+}
+
+static void clear_progress(const assay_export_spec *spec) {
+  if (spec->progress != NULL) fputs("\r\033[K", stderr);
+}
+
+static void print_text(const char *path, const assay_export_spec *spec,
+                       const assay_export_result *r) {
+  printf("bundle     %s\n", path);
+  printf("name       %s\n", r->name);
+  printf("model      %s  %s, %zu graph%s\n", r->model_sha256,
+         assay_mlpf_arch_name(spec->config.arch), r->n_graphs, r->n_graphs == 1 ? "" : "s");
+  printf("weights    %s  %zu tensors, %zu values\n", r->weights_sha256, r->n_tensors, r->n_values);
+  printf("cases      %zu, with float32 and float64 references\n", r->n_cases);
+  printf("size       %.1f MB\n", (double)r->size_bytes * 1e-6);
+  printf("time       %.1f s, %.1f s of it for the references\n", (double)r->elapsed_ns * 1e-9,
+         (double)r->reference_ns * 1e-9);
+}
+
+static assay_status print_json(const char *path, const assay_export_spec *spec,
+                               const assay_export_result *r, assay_error *err) {
+  assay_buf text = {0};
+  assay_json_builder *b = assay_json_builder_create();
+  assay_json_begin_object(b, /*key=*/NULL);
+  assay_json_put_string(b, "schema", "assay/export/1");
+  assay_json_put_string(b, "bundle", path);
+  assay_json_put_string(b, "name", r->name);
+  assay_json_put_string(b, "architecture", assay_mlpf_arch_name(spec->config.arch));
+  assay_json_put_string(b, "model_sha256", r->model_sha256);
+  assay_json_put_string(b, "weights_sha256", r->weights_sha256);
+  assay_json_put_string(b, "weights_sha256_no_queries", r->weights_sha256_no_queries);
+  assay_json_put_int(b, "n_tensors", (int64_t)r->n_tensors);
+  assay_json_put_int(b, "n_values", (int64_t)r->n_values);
+  assay_json_put_int(b, "n_graphs", (int64_t)r->n_graphs);
+  assay_json_put_int(b, "n_cases", (int64_t)r->n_cases);
+  assay_json_put_int(b, "size_bytes", (int64_t)r->size_bytes);
+  assay_json_put_int(b, "reference_ns", r->reference_ns);
+  assay_json_put_int(b, "elapsed_ns", r->elapsed_ns);
+  assay_json_end(b);
+  const assay_status st = assay_json_builder_finish(b, &text, err);
+  if (st == ASSAY_OK) fputs(assay_buf_text(&text), stdout);
+  assay_json_builder_destroy(b);
+  assay_buf_reset(&text);
+  return st;
+}
+
+static assay_status export_as_asked(export_args *a, assay_error *err) {
+  assay_export_spec *spec = &a->spec;
+  assay_export_result result = {0};
+  ASSAY_TRY(check_options(a, err));
+  ASSAY_TRY(make_config(a, &spec->config, err));
+  spec->inputs = a->inputs;
+  spec->sweep = a->sweep;
+  spec->batches = a->batches;
+  spec->tolerances = a->tolerances;
+  if (isatty(STDERR_FILENO)) spec->progress = show_progress;
+  const assay_status st = assay_bundle_export(spec, a->output, &result, err);
+  clear_progress(spec);
+  if (st) return st;
+  if (a->json) return print_json(a->output, spec, &result, err);
+  print_text(a->output, spec, &result);
+  return ASSAY_OK;
+}
+
+int assay_cmd_export(int argc, char **argv) {
+  static const struct argp argp = {
+      .options = options, .parser = parse_option, .args_doc = args_doc, .doc = doc};
+  export_args a = {.spec = {.seed = 42}, .layers = -1};
+  assay_error err = {0};
+  int status = ASSAY_EXIT_DONE;
+  a.inputs = assay_alloc_array((size_t)argc, sizeof *a.inputs);
+  a.tolerances = assay_alloc_array((size_t)argc, sizeof *a.tolerances);
+  if (a.inputs == NULL || a.tolerances == NULL) {
+    (void)assay_fail_memory(&err, (size_t)argc * sizeof *a.tolerances);
+  } else if (assay_cli_parse("export", &argp, argc, argv, &a, &status)) {
+    status = ASSAY_EXIT_DONE;
+    (void)!export_as_asked(&a, &err);
+  }
+  assay_free(a.inputs);
+  assay_free(a.tolerances);
+  return err.status ? assay_cli_fail("export", &err) : status;
+}
