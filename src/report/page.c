@@ -17,12 +17,17 @@ static void put_absent(assay_sink *sink) {
                        "class=\"hint\">absent</span></td>");
 }
 
+/* Short texts stay on one line; longer ones may break anywhere. */
+static bool is_short(const char *text) {
+  return strlen(text) <= 24;
+}
+
 void assay_page_text(assay_sink *sink, const char *text) {
   if (text == NULL || *text == 0) {
     put_absent(sink);
     return;
   }
-  assay_sink_put(sink, "<td>");
+  assay_sink_put(sink, is_short(text) ? "<td class=\"s\">" : "<td>");
   assay_sink_html(sink, text);
   assay_sink_put(sink, "</td>");
 }
@@ -62,7 +67,8 @@ static const char *verdict_class(const char *word) {
 }
 
 void assay_page_verdict(assay_sink *sink, const char *word) {
-  assay_sink_putf(sink, "<td><span class=\"w %s\">%s</span></td>", verdict_class(word), word);
+  assay_sink_putf(sink, "<td class=\"s\"><span class=\"w %s\">%s</span></td>", verdict_class(word),
+                  word);
 }
 
 void assay_page_percentile(assay_sink *sink, const assay_result_timing *timing, size_t i) {
@@ -79,11 +85,12 @@ void assay_page_percentile(assay_sink *sink, const assay_result_timing *timing, 
   if (p->has_low) assay_sink_putf(sink, "%" PRId64, p->low_ns);
   assay_sink_put(sink, ", ");
   if (p->has_high) assay_sink_putf(sink, "%" PRId64, p->high_ns);
-  assay_sink_putf(sink, "] ns\">%s <small>[%s, %s]</small></td>", value, low, high);
+  assay_sink_putf(sink, "] ns\">%s<br><small>[%s, %s]</small></td>", value, low, high);
 }
 
 void assay_page_case(assay_sink *sink, const assay_view_row *row, const char *id_prefix, size_t r) {
   assay_sink_put(sink, "<th scope=\"row\"");
+  if (is_short(row->case_name)) assay_sink_put(sink, " class=\"s\"");
   if (id_prefix) assay_sink_putf(sink, " id=\"%s%zu\"", id_prefix, r);
   assay_sink_put(sink, ">");
   assay_sink_html(sink, row->case_name);
@@ -181,7 +188,8 @@ static void put_range(const assay_view_group *group, assay_sink *sink) {
 static void put_summary_row(const assay_view_group *group, assay_sink *sink) {
   assay_cell absent = {0};
   const assay_view_row *worst = group->worst;
-  assay_sink_put(sink, "<tr><th scope=\"row\">");
+  assay_sink_put(sink, is_short(group->bundle) ? "<tr><th scope=\"row\" class=\"s\">"
+                                               : "<tr><th scope=\"row\">");
   assay_sink_html(sink, group->bundle);
   assay_sink_put(sink, "</th>");
   assay_page_text(sink, group->runtime);

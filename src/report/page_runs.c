@@ -109,9 +109,10 @@ static void put_where(const assay_view_row *row, assay_sink *sink) {
     assay_page_text(sink, NULL);
     return;
   }
-  assay_sink_putf(sink, "<td title=\"got %.17g, reference %.17g\">", worst.at.got, worst.at.want);
+  assay_sink_putf(sink, "<td class=\"s\" title=\"got %.17g, reference %.17g\">", worst.at.got,
+                  worst.at.want);
   assay_sink_html(sink, worst.comparison->head);
-  assay_sink_putf(sink, " %s <small>", worst.index);
+  assay_sink_putf(sink, "<br><small>%s vs ", worst.index);
   assay_sink_html(sink, worst.comparison->reference);
   assay_sink_put(sink, "</small></td>");
 }
@@ -124,7 +125,8 @@ static void put_placed(const assay_view_row *row, assay_sink *sink) {
   }
   const char *word = assay_view_placement_word(row);
   assay_sink_putf(sink,
-                  "<td><span class=\"w %s\">%s</span> <small>%" PRId64 "/%" PRId64 "</small></td>",
+                  "<td class=\"s\"><span class=\"w %s\">%s</span><br><small>%" PRId64 " of %" PRId64
+                  "</small></td>",
                   strcmp(word, "pass") == 0      ? "ok"
                   : strcmp(word, "unknown") == 0 ? "un"
                                                  : "no",
@@ -138,7 +140,7 @@ static void put_raw_links(const assay_view_row *row, assay_sink *sink) {
   for (int mode = 0; mode < ASSAY_VIEW_N_MODES; mode++) {
     const assay_view_run *run = &row->runs[mode];
     if (run->n_files == 0 || run->files[0].sha256[0] == 0) continue;
-    if (any) assay_sink_put(sink, " ");
+    if (any) assay_sink_put(sink, "<br>");
     assay_page_link(sink, run->files[0].path, run->files[0].sha256, labels[mode]);
     any = true;
   }

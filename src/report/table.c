@@ -147,7 +147,8 @@ static void put_point_csv(assay_sink *sink, const assay_result_point *point) {
 
 static const char heads_header[] =
     "runtime,bundle,case,head,kind,reference,gate,passed,reason,shape,dtype,atol,rtol,n_compared,"
-    "n_finite_pairs,n_class_mismatch,n_nonfinite_got,n_nonfinite_want,n_nan_got,n_nan_want,n_denormal_got,n_denormal_"
+    "n_finite_pairs,n_class_mismatch,n_nonfinite_got,n_nonfinite_want,n_nan_got,n_nan_want,n_"
+    "denormal_got,n_denormal_"
     "want,"
     "max_abs_error,max_abs_index,max_abs_got,max_abs_want,mae,rmse,rel_l2,max_tolerance_multiple,"
     "max_tolerance_index,max_tolerance_got,max_tolerance_want,n_over,needed_atol,needed_rtol,n_"
