@@ -570,7 +570,10 @@ assay_status assay_bundle_export(const assay_export_spec *spec, const char *path
     say(&e, "weights");
     st = make_weights(&e, err);
   }
-  if (st == ASSAY_OK) st = build(&e, place, err);
+  if (st == ASSAY_OK) {
+    st = build(&e, place, err);
+    if (st == ASSAY_E_IO) assay_error_in(err, "bundle '%s'", place);
+  }
   e.result.elapsed_ns = assay_clock_raw_ns() - start_ns;
   if (st == ASSAY_OK && out != NULL) *out = e.result;
   release(&e);

@@ -80,8 +80,8 @@ static const struct argp_option options[] = {
      "a case from an .npz file with Xfeat_normed [B,N,F] and mask [B,N], float32, and references "
      "bid, id, momentum, pu if you bring some; may be repeated",
      0},
-    {"sweep", KEY_SWEEP, "N,N,…", 0, "cases of one event of these padded lengths", 0},
-    {"batches", KEY_BATCHES, "B,B,…", 0, "cases of so many events", 0},
+    {"sweep", KEY_SWEEP, "N,N,...", 0, "cases of one event of these padded lengths", 0},
+    {"batches", KEY_BATCHES, "B,B,...", 0, "cases of so many events", 0},
     {"batch-n", KEY_BATCH_N, "N", 0, "padded length of the cases of --batches (1000)", 0},
     {"pool", KEY_POOL, "FILE", 0,
      "rows for --sweep and --batches: an .npz file with X [M,F] float32, repeated to the asked "
@@ -100,13 +100,12 @@ static const struct argp_option options[] = {
     {"json", KEY_JSON, NULL, 0, "print the summary as JSON", 0},
     {0}};
 
-static const char args_doc[] = "-o FOLDER";
 static const char doc[] =
     "Builds a bundle: the model as an ONNX file, cases with reference outputs that share nothing "
     "with it "
     "but the weights, and a manifest.\v"
     "Example:\n"
-    "  assay export --model heptv2 --preset cld --seed 42 --sweep 100,1000 -o bundle\n"
+    "  assay export --model heptv2 --seed 42 --sweep 100,1000 -o bundle\n"
     "  assay run --bundle bundle -o package\n";
 
 typedef struct export_args {
@@ -411,8 +410,7 @@ static assay_status export_as_asked(export_args *a, assay_error *err) {
 }
 
 int assay_cmd_export(int argc, char **argv) {
-  static const struct argp argp = {
-      .options = options, .parser = parse_option, .args_doc = args_doc, .doc = doc};
+  static const struct argp argp = {.options = options, .parser = parse_option, .doc = doc};
   export_args a = {.spec = {.seed = 42}, .layers = -1};
   assay_error err = {0};
   int status = ASSAY_EXIT_DONE;
