@@ -198,13 +198,6 @@ struct assay_file_writer {
   uint8_t held[PIECE_BYTES];
 };
 
-/* The folder of a path: "." for a plain name. NULL when memory is out. */
-static char *folder_of(const char *path) {
-  const char *slash = strrchr(path, '/');
-  if (slash == NULL) return assay_strdup(".");
-  return slash == path ? assay_strdup("/") : assay_strndup(path, (size_t)(slash - path));
-}
-
 /* A target that exists must be something a file can replace: a rename onto /dev/null would take the
  * device away. */
 static assay_status check_target(const char *path, assay_error *err) {
@@ -256,15 +249,17 @@ assay_status assay_file_temp_create(const char *path, char **out_temp_path, assa
 /* Makes a rename last: the folder that holds the name is synced. A file system that cannot sync a
  * folder says EINVAL, and then there is nothing to be done. */
 static assay_status sync_folder_of(const char *path, assay_error *err) {
-  char *folder = folder_of(path);
-  if (folder == NULL) return assay_fail_memory(err, strlen(path));
-  assay_status st = ASSAY_OK;
+  char folder[PATH_MAX]; /* not on the heap: once renamed, nothing more may fail for want of memory
+                          */
+  const char *slash = strrchr(path, '/');
+  int n = slash == NULL ? 1 : (int)(slash - path) + 1;
+  snprintf(folder, sizeof folder, "%.*s", n, slash == NULL ? "." : path);
   int fd = open_retrying(folder, O_RDONLY | O_DIRECTORY, /*mode=*/0);
+  assay_status st = ASSAY_OK;
   if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL)) {
     st = assay_fail_errno(err, ASSAY_E_IO, errno, "could not sync '%s'", folder);
   }
   close_fd(fd);
-  assay_free(folder);
   return st;
 }
 
