@@ -208,10 +208,35 @@ assay_status assay_npz_read(const char *path, const assay_npz_limits *limits, as
   return ASSAY_OK;
 }
 
+static assay_status read_named(assay_zip *zip, const char *name, const assay_npz_limits *limits,
+                               assay_tensor *out, assay_error *err) {
+  uint64_t total_bytes = 0;
+  size_t n_name = strlen(name);
+  for (size_t i = 0; i < assay_zip_count(zip); i++) {
+    const char *entry = assay_zip_at(zip, i)->name;
+    if (strncmp(entry, name, n_name) != 0 || strcmp(entry + n_name, SUFFIX) != 0) continue;
+    assay_status st = read_entry(zip, i, limits, &total_bytes, out, err);
+    if (st) assay_error_in(err, "array '%s'", name);
+    return st;
+  }
+  return assay_fail(err, ASSAY_E_ARGUMENT, "no array is named '%s'", name);
+}
+
+assay_status assay_npz_read_array(const char *path, const char *name,
+                                  const assay_npz_limits *limits, assay_tensor *out,
+                                  assay_error *err) {
+  assay_zip *zip = NULL;
+  ASSAY_TRY(assay_zip_open(path, &zip, err));
+  assay_status st = read_named(zip, name, limits, out, err);
+  assay_zip_close(zip);
+  if (st) assay_error_in(err, "'%s'", path);
+  return st;
+}
+
 /* ---- listing ------------------------------------------------------------------------------------
  */
 
-/* Copies what the header says; name becomes the list's, also on failure of nothing. */
+/* Copies what the header says; name becomes the list's. */
 static void fill_info(assay_npz_entry_info *info, const assay_npy_header *header, char *name,
                       bool compressed) {
   *info = (assay_npz_entry_info){.name = name,
@@ -259,26 +284,35 @@ static assay_status list_archive(assay_zip *zip, assay_npz_entry_info **out, siz
   return ASSAY_OK;
 }
 
+static assay_status parse_listed(const char *path, assay_npy_header *header, uint64_t *extra_bytes,
+                                 assay_error *err) {
+  assay_file_map map = {0};
+  ASSAY_TRY(assay_file_map_open(path, &map, err));
+  assay_status st = assay_npy_header_parse(map.data, map.size_bytes, header, err);
+  if (st) assay_error_in(err, "'%s'", path);
+  uint64_t used = st ? 0 : (uint64_t)header->header_bytes + header->data_bytes;
+  bool is_known = !st && header->dtype != ASSAY_DTYPE_NONE;
+  *extra_bytes = is_known && map.size_bytes > used ? map.size_bytes - used : 0;
+  assay_file_map_close(&map);
+  return st;
+}
+
 /* A .npy file is a list of one array without a name. */
 static assay_status list_npy(const char *path, assay_npz_entry_info **out, size_t *out_n,
                              assay_error *err) {
   assay_npz_entry_info *list = assay_alloc(sizeof *list);
   char *name = assay_strdup("");
-  assay_file_map map = {0};
   assay_npy_header header;
+  uint64_t extra_bytes = 0;
   assay_status st = list == NULL || name == NULL ? assay_fail_memory(err, sizeof *list)
-                                                 : assay_file_map_open(path, &map, err);
-  if (!st) {
-    st = assay_npy_header_parse(map.data, map.size_bytes, &header, err);
-    if (st) assay_error_in(err, "'%s'", path);
-  }
-  assay_file_map_close(&map);
+                                                 : parse_listed(path, &header, &extra_bytes, err);
   if (st) {
     assay_free(name);
     assay_free(list);
     return st;
   }
   fill_info(list, &header, name, /*compressed=*/false);
+  list->extra_bytes = extra_bytes;
   *out = list;
   *out_n = 1;
   return ASSAY_OK;

@@ -22,13 +22,20 @@ typedef struct assay_npz_limits {
 assay_status assay_npz_read(const char *path, const assay_npz_limits *limits, assay_tensor_map *out,
                             assay_error *err) ASSAY_NODISCARD;
 
+/* One array of the archive by its name. Errors: as above, and ARGUMENT when there is none of that
+ * name. */
+assay_status assay_npz_read_array(const char *path, const char *name,
+                                  const assay_npz_limits *limits, assay_tensor *out,
+                                  assay_error *err) ASSAY_NODISCARD;
+
 /* One .npy file, or one held in memory (what: name for messages). */
 assay_status assay_npy_read(const char *path, const assay_npz_limits *limits, assay_tensor *out,
                             assay_error *err) ASSAY_NODISCARD;
 assay_status assay_npy_parse(const void *bytes, size_t size_bytes, const char *what,
                              assay_tensor *out, assay_error *err) ASSAY_NODISCARD;
 
-/* Header only: what inspect shows without reading the data. data_offset may be NULL. */
+/* Header only: what inspect shows without reading the data. A .npy file gives one array without a
+ * name. */
 typedef struct assay_npz_entry_info {
   char *name;        /* array name, owned by the list */
   char descr[32];    /* as in the file, e.g. "<f4" */
@@ -38,6 +45,7 @@ typedef struct assay_npz_entry_info {
   int64_t dims[ASSAY_TENSOR_RANK_MAX];
   uint64_t size_bytes;
   int compressed;
+  uint64_t extra_bytes; /* behind the array in a bare .npy file, where numpy ignores them, too */
 } assay_npz_entry_info;
 assay_status assay_npz_list(const char *path, assay_npz_entry_info **out, size_t *out_n,
                             assay_error *err) ASSAY_NODISCARD;

@@ -250,6 +250,33 @@ static void an_archive_is_listed_from_its_headers(void **state) {
   assay_npz_list_destroy(NULL, 0);
 }
 
+static void one_array_is_read_by_its_name(void **state) {
+  (void)state;
+  assay_tensor t = {0};
+  assay_error err = {0};
+  assert_int_equal(assay_npz_read_array(DATA "stored.npz", "a/b", NULL, &t, NULL), ASSAY_OK);
+  assert_int_equal(t.dtype, ASSAY_DTYPE_F64);
+  assay_tensor_reset(&t);
+  expect(assay_npz_read_array(DATA "stored.npz", "a/b.npy", NULL, &t, &err), &err, ASSAY_E_ARGUMENT,
+         "no array is named 'a/b.npy'", "name");
+}
+
+static void bytes_behind_a_bare_array_are_counted(void **state) {
+  fixture *f = *state;
+  assay_buf bytes = read_bytes(DATA "c_f4.npy");
+  assert_int_equal(assay_buf_append_text(&bytes, "extra", NULL), ASSAY_OK);
+  assert_int_equal(assay_file_write(f->path, bytes.data, bytes.size_bytes, NULL), ASSAY_OK);
+  assay_buf_reset(&bytes);
+  assay_tensor t = {0};
+  assay_npz_entry_info *list = NULL;
+  size_t n = 0;
+  assert_int_equal(assay_npy_read(f->path, NULL, &t, NULL), ASSAY_OK);
+  assert_int_equal(assay_npz_list(f->path, &list, &n, NULL), ASSAY_OK);
+  assert_int_equal(list[0].extra_bytes, 5);
+  assay_tensor_reset(&t);
+  assay_npz_list_destroy(list, n);
+}
+
 static void the_other_kind_of_file_is_named(void **state) {
   (void)state;
   assay_tensor t = {0};
@@ -762,6 +789,8 @@ int main(void) {
       TEST(types_that_are_not_held_are_refused_by_name),
       TEST(numpys_archives_are_read),
       TEST(an_archive_is_listed_from_its_headers),
+      TEST(one_array_is_read_by_its_name),
+      TEST(bytes_behind_a_bare_array_are_counted),
       TEST(the_other_kind_of_file_is_named),
       TEST(headers_need_not_look_as_numpys_do),
       TEST(wrong_headers_are_refused_with_their_place),
