@@ -8,6 +8,8 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/text.h"
 
 #define NAME_MAX_BYTES 128
 
@@ -178,6 +180,21 @@ assay_status assay_fields_copy(const assay_json *value, assay_json **out, assay_
   assay_status st = assay_json_dump(value, /*indented=*/false, &text, err);
   if (st == ASSAY_OK) st = assay_json_parse(text.data, text.size_bytes, out, err);
   assay_buf_reset(&text);
+  return st;
+}
+
+char *assay_fields_printable(const char *text) {
+  size_t room = 4 * strlen(text) + 1; /* every byte as \xNN */
+  char *out = assay_alloc(room);
+  if (out != NULL) assay_text_printable(text, out, room);
+  return out;
+}
+
+assay_status assay_fields_digest(const assay_json *json, char out_hex[65], assay_error *err) {
+  assay_buf compact = {0};
+  assay_status st = assay_json_dump(json, /*indented=*/false, &compact, err);
+  if (st == ASSAY_OK) st = assay_sha256_bytes(compact.data, compact.size_bytes, out_hex, err);
+  assay_buf_reset(&compact);
   return st;
 }
 

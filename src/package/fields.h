@@ -63,6 +63,14 @@ void assay_fields_strings_destroy(char **strings, size_t n);
 assay_status assay_fields_copy(const assay_json *value, assay_json **out,
                                assay_error *err) ASSAY_NODISCARD;
 
+/* A copy of text from outside that JSON and a terminal can take (assay_text_printable); NULL when
+ * memory is out. Released with assay_free. */
+char *assay_fields_printable(const char *text) ASSAY_NODISCARD;
+
+/* SHA-256 of any value, written on one line. */
+assay_status assay_fields_digest(const assay_json *value, char out_hex[65],
+                                 assay_error *err) ASSAY_NODISCARD;
+
 /* A struct described by a table, so that one list serves reading and writing. */
 typedef enum assay_field_kind {
   ASSAY_FIELD_STRING,         /* char *, owned, required */

@@ -159,7 +159,7 @@ assay_status assay_tree_verify(const assay_tree *tree, const char *folder, const
                                size_t n_skip, assay_tree_report report, void *arg, size_t *out_n,
                                assay_error *err) {
   assay_tree there = {0};
-  char detail[512];
+  char detail[ASSAY_ERROR_TEXT_BYTES];
   size_t n = 0, i = 0, j = 0;
   assay_status st = scan(folder, skip, n_skip, /*hash=*/false, &there, err);
   while (st == ASSAY_OK && (i < tree->n || j < there.n)) { /* a merge of two sorted lists */

@@ -1,0 +1,563 @@
+/* One run made. The worker is not trusted: that it ended well, that its files are there and whole,
+ * that it ran with the library and the options that were asked for, all is checked here before
+ * anything is judged. */
+#include "campaign/attempt.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/child.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "campaign/judge.h"
+#include "campaign/worker.h"
+#include "measure/loop.h"
+#include "package/fields.h"
+#include "package/tree.h"
+
+#define RESULT_FILE     "result.json"
+#define TASK_FILE       "task.json"
+#define STDOUT_FILE     "stdout.txt"
+#define STDERR_FILE     "stderr.txt"
+#define LAST_LINE_BYTES 512
+
+#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* What one attempt works with. */
+typedef struct attempt {
+  const assay_plan *plan;
+  const assay_plan_run *run;
+  const assay_plan_runtime *runtime;
+  const assay_plan_bundle *bundle;
+  const assay_manifest_case *one; /* the case */
+  char *folder;                   /* unfinished, under the work folder */
+  char *model_path, *case_path;   /* in the package, absolute */
+  assay_worker_facts facts;
+  bool has_facts;
+  assay_result *result;
+} attempt;
+
+static assay_status set_text(char **out, const char *text, assay_error *err) {
+  assay_free(*out);
+  *out = assay_fields_printable(text);
+  return *out != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(text) + 1);
+}
+
+static const assay_manifest_file *model_of(const assay_plan_bundle *bundle,
+                                           const assay_manifest_case *one) {
+  return one->model.file != NULL ? &one->model : &bundle->manifest.model;
+}
+
+/* --- keys ----------------------------------------------------------------------------------------
+ */
+
+static void put_plan(const assay_plan *plan, const assay_plan_run *run, assay_json_builder *b) {
+  const assay_manifest *manifest = &plan->bundles[run->bundle].manifest;
+  const assay_campaign_spec *spec = plan->spec;
+  assay_json_begin_object(b, NULL);
+  assay_json_put_string(b, "mode", assay_result_mode_name(run->mode));
+  if (run->mode == ASSAY_RESULT_PLACEMENT) {
+    assay_json_put_int(b, "placement_runs", spec->placement_runs);
+  } else {
+    assay_json_put_int(b, "iterations", spec->iterations);
+    assay_json_put_int(b, "warmup", spec->warmup);
+    assay_json_put_string(b, "mask_input", manifest->mask_input);
+    assay_json_put_bool(b, "zero_at_padding", manifest->architecture != NULL);
+    assay_json_begin_array(b, "heads");
+    for (size_t i = 0; i < manifest->n_heads; i++) {
+      const assay_manifest_tensor *head = &manifest->heads[i];
+      assay_judge_tolerance tolerance =
+          assay_judge_tolerance_of(head, spec->tolerances, spec->n_tolerances);
+      assay_json_begin_object(b, NULL);
+      assay_json_put_string(b, "name", head->name);
+      assay_json_put_string(b, "kind", assay_head_kind_name(head->kind));
+      assay_json_put_real(b, "atol", tolerance.atol);
+      assay_json_put_real(b, "rtol", tolerance.rtol);
+      assay_json_put_bool(b, "asked", tolerance.asked);
+      assay_json_end(b);
+    }
+    assay_json_end(b);
+  }
+  assay_json_end(b);
+}
+
+static assay_status plan_sha256(const assay_plan *plan, const assay_plan_run *run, char out_hex[65],
+                                assay_error *err) {
+  assay_buf text = {0};
+  assay_json_builder *b = assay_json_builder_create();
+  put_plan(plan, run, b);
+  assay_status st = assay_json_builder_finish(b, &text, err);
+  if (st == ASSAY_OK) st = assay_sha256_bytes(text.data, text.size_bytes, out_hex, err);
+  assay_json_builder_destroy(b);
+  assay_buf_reset(&text);
+  return st;
+}
+
+assay_status assay_attempt_keys(const assay_plan *plan, size_t i, assay_result_keys *out,
+                                assay_error *err) {
+  const assay_plan_run *run = &plan->runs[i];
+  const assay_plan_runtime *runtime = &plan->runtimes[run->runtime];
+  const assay_plan_bundle *bundle = &plan->bundles[run->bundle];
+  const assay_manifest_case *one = &bundle->manifest.cases[run->case_index];
+  assay_result_keys keys = {0};
+  memcpy(keys.model_sha256, model_of(bundle, one)->sha256, sizeof keys.model_sha256);
+  memcpy(keys.external_sha256, bundle->external_sha256, sizeof keys.external_sha256);
+  memcpy(keys.case_sha256, one->file.sha256, sizeof keys.case_sha256);
+  memcpy(keys.runtime_sha256, runtime->sha256, sizeof keys.runtime_sha256);
+  memcpy(keys.library_sha256, runtime->library_sha256, sizeof keys.library_sha256);
+  memcpy(keys.options_sha256, runtime->options_sha256, sizeof keys.options_sha256);
+  memcpy(keys.tool_sha256, plan->tool_sha256, sizeof keys.tool_sha256);
+  ASSAY_TRY(plan_sha256(plan, run, keys.plan_sha256, err));
+  *out = keys;
+  return ASSAY_OK;
+}
+
+char *assay_attempt_folder(const assay_plan *plan, size_t i) {
+  const assay_plan_run *run = &plan->runs[i];
+  const assay_plan_bundle *bundle = &plan->bundles[run->bundle];
+  char *relative = assay_result_folder(plan->runtimes[run->runtime].spec.name, bundle->name,
+                                       bundle->manifest.cases[run->case_index].name, run->mode);
+  char *path = relative != NULL ? assay_path_join(plan->spec->package_path, relative) : NULL;
+  assay_free(relative);
+  return path;
+}
+
+/* --- the worker ----------------------------------------------------------------------------------
+ */
+
+static assay_status check_inputs(const attempt *a, assay_error *err) {
+  const assay_manifest *manifest = &a->bundle->manifest;
+  const char *folder = a->bundle->folder;
+  ASSAY_TRY(assay_manifest_file_check(folder, model_of(a->bundle, a->one), err));
+  for (size_t i = 0; i < manifest->n_external; i++)
+    ASSAY_TRY(assay_manifest_file_check(folder, &manifest->external[i], err));
+  return assay_manifest_file_check(folder, &a->one->file, err);
+}
+
+static assay_status write_task(const attempt *a, const char *path, assay_error *err) {
+  const assay_campaign_spec *spec = a->plan->spec;
+  assay_worker_task task = {.mode = a->run->mode == ASSAY_RESULT_TIMING ? ASSAY_WORKER_TIMING
+                                                                        : ASSAY_WORKER_PLACEMENT,
+                            .runtime = a->runtime->spec,
+                            .model_path = a->model_path,
+                            .case_path = a->case_path,
+                            .iterations = spec->iterations,
+                            .warmup = spec->warmup,
+                            .placement_runs = spec->placement_runs}; /* borrows; never reset */
+  return assay_worker_task_write(&task, path, err);
+}
+
+/* "K=V", and "K" alone to unset: the runtime's own over ours. *out [n + 1] and its strings are
+ * owned. */
+static assay_status make_env(const assay_settings *env, char ***out, assay_error *err) {
+  char **list = assay_alloc_array(env->n + 2, sizeof *list);
+  if (list == NULL) return assay_fail_memory(err, (env->n + 2) * sizeof *list);
+  *out = list;
+  list[0] = assay_strdup("ORT_DISABLE_TELEMETRY=1");
+  bool whole = list[0] != NULL;
+  for (size_t i = 0; i < env->n; i++) {
+    const assay_setting *one = &env->items[i];
+    list[i + 1] =
+        one->value != NULL ? assay_format("%s=%s", one->key, one->value) : assay_strdup(one->key);
+    whole = whole && list[i + 1] != NULL;
+  }
+  return whole ? ASSAY_OK : assay_fail_memory(err, 64);
+}
+
+static void free_env(char **env, size_t n) {
+  for (size_t i = 0; env != NULL && i < n; i++) assay_free(env[i]);
+  assay_free(env);
+}
+
+static assay_status run_child(const attempt *a, const char *task_path, char *const *env,
+                              assay_child_result *out, assay_error *err) {
+  const assay_campaign_spec *spec = a->plan->spec;
+  char parent[32];
+  snprintf(parent, sizeof parent, "%lld", (long long)getpid());
+  const char *argv[] = {a->plan->worker_path, "worker", "--spec", task_path, "--out", a->folder,
+                        "--parent",           parent,   NULL};
+  char *stdout_path = assay_path_join(a->folder, STDOUT_FILE);
+  char *stderr_path = assay_path_join(a->folder, STDERR_FILE);
+  assay_child_spec child = {.argv = argv,
+                            .env = (const char *const *)env,
+                            .stdout_path = stdout_path,
+                            .stderr_path = stderr_path,
+                            .timeout_ns = spec->timeout_ns,
+                            .tick = spec->progress.tick,
+                            .cancelled = spec->progress.cancelled,
+                            .arg = spec->progress.arg};
+  assay_status st = stdout_path != NULL && stderr_path != NULL ? assay_child_run(&child, out, err)
+                                                               : assay_fail_memory(err, 64);
+  assay_free(stdout_path);
+  assay_free(stderr_path);
+  return st;
+}
+
+static assay_status start_worker(const attempt *a, assay_child_result *out, assay_error *err) {
+  const assay_settings *settings = &a->runtime->spec.env;
+  char **env = NULL;
+  char *task_path = assay_path_join(a->folder, TASK_FILE);
+  if (task_path == NULL) return assay_fail_memory(err, strlen(a->folder) + sizeof TASK_FILE);
+  assay_status st = write_task(a, task_path, err);
+  if (st == ASSAY_OK) st = make_env(settings, &env, err);
+  if (st == ASSAY_OK) st = run_child(a, task_path, env, out, err);
+  free_env(env, settings->n + 1);
+  assay_free(task_path);
+  return st;
+}
+
+/* --- how it ended --------------------------------------------------------------------------------
+ */
+
+static assay_status end_as(attempt *a, assay_result_status status, assay_result_stage stage,
+                           const char *reason, assay_error *err) {
+  a->result->status = status;
+  a->result->stage = stage;
+  return set_text(&a->result->reason, reason, err);
+}
+
+/* The last line that is not empty, printable; "" when there is none. */
+static void last_line(const char *folder, const char *name, char *out, size_t out_bytes) {
+  char tail[2 * LAST_LINE_BYTES];
+  char *path = assay_path_join(folder, name);
+  FILE *file = path != NULL ? fopen(path, "re") : NULL;
+  out[0] = '\0';
+  assay_free(path);
+  if (file == NULL) return;
+  if (fseek(file, -(long)(sizeof tail - 1), SEEK_END) != 0) rewind(file);
+  size_t n = fread(tail, 1, sizeof tail - 1, file);
+  fclose(file);
+  while (n > 0 && (tail[n - 1] == '\n' || tail[n - 1] == '\r' || tail[n - 1] == ' ')) n--;
+  tail[n] = '\0';
+  const char *line = strrchr(tail, '\n');
+  assay_text_printable(line != NULL ? line + 1 : tail, out, out_bytes);
+}
+
+static assay_status end_by_signal(attempt *a, const assay_child_result *child, assay_error *err) {
+  char reason[ASSAY_ERROR_TEXT_BYTES], line[LAST_LINE_BYTES];
+  assay_result_stage stage = assay_worker_last_stage(a->folder);
+  last_line(a->folder, STDERR_FILE, line, sizeof line);
+  snprintf(reason, sizeof reason, "the worker died of signal %d (%s) during %s%s%s", child->signal,
+           strsignal(child->signal), assay_result_stage_name(stage), line[0] != '\0' ? ": " : "",
+           line);
+  return end_as(a, ASSAY_RESULT_CRASHED, stage, reason, err);
+}
+
+static assay_status end_by_timeout(attempt *a, const assay_child_result *child, assay_error *err) {
+  char reason[256];
+  assay_result_stage stage = assay_worker_last_stage(a->folder);
+  snprintf(reason, sizeof reason, "the worker was still in %s after %.3f s and was ended",
+           assay_result_stage_name(stage), (double)child->elapsed_ns * 1e-9);
+  return end_as(a, ASSAY_RESULT_TIMED_OUT, stage, reason, err);
+}
+
+/* It exited, and worker.json is not there or not readable. */
+static assay_status end_without_word(attempt *a, const assay_child_result *child, const char *why,
+                                     assay_error *err) {
+  char reason[ASSAY_ERROR_TEXT_BYTES + 2 * LAST_LINE_BYTES], line[LAST_LINE_BYTES];
+  assay_result_stage stage = assay_worker_last_stage(a->folder);
+  last_line(a->folder, STDERR_FILE, line, sizeof line);
+  snprintf(reason, sizeof reason, "the worker ended with status %d and no usable %s (%s)%s%s",
+           child->exit_code, ASSAY_WORKER_FACTS_FILE, why, line[0] != '\0' ? ": " : "", line);
+  return end_as(a, ASSAY_RESULT_CRASHED, stage, reason, err);
+}
+
+static assay_status take_facts(attempt *a, assay_error *err) {
+  assay_result *result = a->result;
+  const assay_worker_facts *facts = &a->facts;
+  ASSAY_TRY(set_text(&result->provider, facts->provider, err));
+  ASSAY_TRY(assay_fields_copy(facts->options, &result->options, err));
+  if (facts->library_path[0] == '\0') return ASSAY_OK;
+  ASSAY_TRY(set_text(&result->library_path, facts->library_path, err));
+  ASSAY_TRY(set_text(&result->library_version, facts->library_version, err));
+  return set_text(&result->library_build, facts->library_build, err);
+}
+
+static const assay_machine_library *mapped(const assay_worker_facts *facts, const char *path) {
+  for (size_t i = 0; i < facts->libraries.n; i++)
+    if (strcmp(facts->libraries.items[i].path, path) == 0) return &facts->libraries.items[i];
+  return NULL;
+}
+
+/* That it ran what was asked: the library by its bytes, the options by their hash. */
+static assay_status check_identity(attempt *a, assay_error *err) {
+  const assay_worker_facts *facts = &a->facts;
+  const assay_result_keys *keys = &a->result->keys;
+  const assay_machine_library *library = mapped(facts, facts->library_path);
+  if (library == NULL || strcmp(library->sha256, keys->library_sha256) != 0)
+    return assay_fail(
+        err, ASSAY_E_MISMATCH,
+        "the library that was mapped ('%s') is not the one that was asked for, by SHA-256",
+        facts->library_path);
+  if (strcmp(facts->options_sha256, keys->options_sha256) != 0)
+    return assay_fail(err, ASSAY_E_MISMATCH,
+                      "the session's options are not those that were asked for, by SHA-256");
+  return ASSAY_OK;
+}
+
+/* From how the process ended to a status; DONE when the worker says that it finished. */
+static assay_status take_end(attempt *a, const assay_child_result *child, assay_error *err) {
+  assay_error reading = {0};
+  char *path = assay_path_join(a->folder, ASSAY_WORKER_FACTS_FILE);
+  if (path == NULL) return assay_fail_memory(err, strlen(a->folder) + 16);
+  assay_status unread = assay_worker_facts_read(path, &a->facts, &reading);
+  assay_free(path);
+  if (unread == ASSAY_E_MEMORY) return assay_fail(err, unread, "%s", reading.text);
+  a->has_facts = unread == ASSAY_OK;
+  if (a->has_facts) ASSAY_TRY(take_facts(a, err));
+  if (child->timed_out) return end_by_timeout(a, child, err);
+  if (child->signal != 0) return end_by_signal(a, child, err);
+  if (!a->has_facts) return end_without_word(a, child, reading.text, err);
+  if (!a->facts.finished)
+    return end_as(a, ASSAY_RESULT_FAILED, a->facts.stage, a->facts.reason, err);
+  if (child->exit_code != 0)
+    return end_as(a, ASSAY_RESULT_FAILED, assay_worker_last_stage(a->folder),
+                  "the worker finished, and then ended with a failure", err);
+  if (child->left_children)
+    return end_as(a, ASSAY_RESULT_FAILED, assay_worker_last_stage(a->folder),
+                  "the worker left processes behind, which were killed", err);
+  assay_error mismatch = {0};
+  if (check_identity(a, &mismatch))
+    return end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_SESSION, mismatch.text, err);
+  a->result->status = ASSAY_RESULT_DONE;
+  return ASSAY_OK;
+}
+
+/* --- judging -------------------------------------------------------------------------------------
+ */
+
+static assay_status judge_timing(attempt *a, assay_error *err) {
+  const assay_campaign_spec *spec = a->plan->spec;
+  assay_result *result = a->result;
+  char *samples = assay_path_join(a->folder, ASSAY_WORKER_SAMPLES_FILE);
+  char *outputs = assay_path_join(a->folder, ASSAY_WORKER_OUTPUTS_FILE);
+  result->timing = (assay_result_timing){.known = true,
+                                         .session_create_ns = a->facts.session_create_ns,
+                                         .first_run_ns = a->facts.first_run_ns,
+                                         .warmup = a->facts.warmup,
+                                         .iterations = spec->iterations,
+                                         .outputs_identical = a->facts.outputs_identical};
+  assay_status st = samples != NULL && outputs != NULL ? ASSAY_OK : assay_fail_memory(err, 64);
+  if (st == ASSAY_OK) st = assay_judge_timing(samples, result, err);
+  if (st) result->timing = (assay_result_timing){0};
+  if (st == ASSAY_OK)
+    st = assay_judge_numbers(&a->bundle->manifest, a->case_path, outputs, spec->tolerances,
+                             spec->n_tolerances, result, err);
+  assay_free(samples);
+  assay_free(outputs);
+  return st;
+}
+
+static assay_status judge_placement(attempt *a, assay_error *err) {
+  char *profile = assay_path_join(a->folder, ASSAY_WORKER_PROFILE_FILE);
+  char *log = assay_path_join(a->folder, ASSAY_WORKER_LOG_FILE);
+  assay_status st = profile != NULL && log != NULL
+                        ? assay_judge_placement(profile, log, &a->runtime->spec,
+                                                a->plan->spec->placement_runs, a->result, err)
+                        : assay_fail_memory(err, 64);
+  assay_free(profile);
+  assay_free(log);
+  return st;
+}
+
+/* Files that a done worker left wrong make a failed run; only our own lack of memory is an error.
+ */
+static assay_status judge(attempt *a, assay_error *err) {
+  assay_error why = {0};
+  bool timing = a->run->mode == ASSAY_RESULT_TIMING;
+  if (a->result->status != ASSAY_RESULT_DONE) return ASSAY_OK;
+  assay_status st = timing ? judge_timing(a, &why) : judge_placement(a, &why);
+  if (st == ASSAY_E_MEMORY) return assay_fail(err, st, "%s", why.text);
+  if (st == ASSAY_OK) {
+    a->result->completeness = ASSAY_VERDICT_PASS;
+    return ASSAY_OK;
+  }
+  return end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_COMPARE, why.text, err);
+}
+
+static assay_status add_warning(assay_result *result, const char *text, assay_error *err) {
+  void *block = result->warnings;
+  size_t size = sizeof *result->warnings;
+  ASSAY_TRY(assay_resize(&block, result->n_warnings * size, (result->n_warnings + 1) * size, err));
+  result->warnings = block;
+  result->warnings[result->n_warnings] = NULL;
+  ASSAY_TRY(set_text(&result->warnings[result->n_warnings], text, err));
+  result->n_warnings++;
+  return ASSAY_OK;
+}
+
+static assay_status add_warnings(attempt *a, const assay_child_result *child, assay_error *err) {
+  if (child->left_children)
+    ASSAY_TRY(add_warning(a->result, "the worker left processes behind, which were killed", err));
+  if (a->result->timing.known && !a->result->timing.outputs_identical)
+    ASSAY_TRY(
+        add_warning(a->result, "outputs of the first and the last call differ in some bits", err));
+  return ASSAY_OK;
+}
+
+/* --- the result ----------------------------------------------------------------------------------
+ */
+
+static void now_text(char out[32]) {
+  int64_t ns = assay_clock_realtime_ns();
+  time_t seconds = (time_t)(ns / 1000000000);
+  struct tm parts;
+  char text[24] = "";
+  if (gmtime_r(&seconds, &parts) != NULL) strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  snprintf(out, 32, "%s.%03dZ", text, (int)(ns % 1000000000 / 1000000));
+}
+
+static assay_status begin_result(attempt *a, size_t i, assay_error *err) {
+  assay_result *result = a->result;
+  result->mode = a->run->mode;
+  result->status = ASSAY_RESULT_FAILED;
+  result->stage = ASSAY_STAGE_START;
+  result->completeness = ASSAY_VERDICT_FAIL;
+  if (a->run->mode == ASSAY_RESULT_TIMING)
+    result->placed = ASSAY_VERDICT_NOT_APPLICABLE;
+  else
+    result->numbers = result->timed = ASSAY_VERDICT_NOT_APPLICABLE;
+  ASSAY_TRY(assay_attempt_keys(a->plan, i, &result->keys, err));
+  ASSAY_TRY(set_text(&result->runtime, a->runtime->spec.name, err));
+  ASSAY_TRY(set_text(&result->bundle, a->bundle->name, err));
+  ASSAY_TRY(set_text(&result->case_name, a->one->name, err));
+  ASSAY_TRY(set_text(&result->tool_version, ASSAY_VERSION, err));
+  ASSAY_TRY(set_text(&result->provider, a->runtime->spec.provider, err));
+  now_text(result->started_at);
+  return a->plan->machine != NULL ? set_text(&result->machine, a->plan->machine, err) : ASSAY_OK;
+}
+
+static void take_process(const assay_child_result *child, assay_result_process *out) {
+  *out = (assay_result_process){.known = true,
+                                .exited = child->exited,
+                                .exit_code = child->exit_code,
+                                .signal = child->signal,
+                                .timed_out = child->timed_out,
+                                .left_children = child->left_children,
+                                .elapsed_ns = child->elapsed_ns,
+                                .max_rss_bytes = child->max_rss_bytes};
+}
+
+/* Every file of the folder, hashed, into the result. */
+static assay_status list_files(attempt *a, assay_error *err) {
+  static const char *const skip[] = {RESULT_FILE};
+  assay_tree tree = {0};
+  assay_result *result = a->result;
+  ASSAY_TRY(assay_tree_scan(a->folder, skip, N_OF(skip), &tree, err));
+  assay_status st = ASSAY_OK;
+  result->files = assay_alloc_array(tree.n, sizeof *result->files);
+  if (result->files == NULL) st = assay_fail_memory(err, tree.n * sizeof *result->files);
+  for (size_t i = 0; i < tree.n && st == ASSAY_OK; i++) {
+    assay_result_file *file = &result->files[result->n_files++];
+    memcpy(file->sha256, tree.entries[i].sha256, sizeof file->sha256);
+    file->size_bytes = tree.entries[i].size_bytes;
+    st = set_text(&file->file, tree.entries[i].file, err);
+  }
+  assay_tree_reset(&tree);
+  return st;
+}
+
+static assay_status write_result(attempt *a, assay_error *err) {
+  ASSAY_TRY(list_files(a, err));
+  char *path = assay_path_join(a->folder, RESULT_FILE);
+  if (path == NULL) return assay_fail_memory(err, strlen(a->folder) + sizeof RESULT_FILE);
+  assay_status st = assay_result_write(a->result, path, err);
+  assay_free(path);
+  return st;
+}
+
+/* Worker, end, verdicts, files. */
+static assay_status make_in_folder(attempt *a, bool *out_cancelled, assay_error *err) {
+  assay_error why = {0};
+  assay_child_result child = {0};
+  if (check_inputs(a, &why)) {
+    ASSAY_TRY(end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_START, why.text, err));
+    return write_result(a, err);
+  }
+  ASSAY_TRY(start_worker(a, &child, err));
+  if (child.was_cancelled) {
+    *out_cancelled = true;
+    return ASSAY_OK;
+  }
+  take_process(&child, &a->result->process);
+  ASSAY_TRY(take_end(a, &child, err));
+  ASSAY_TRY(judge(a, err));
+  if (a->result->status == ASSAY_RESULT_DONE) a->result->stage = ASSAY_STAGE_NONE;
+  ASSAY_TRY(add_warnings(a, &child, err));
+  return write_result(a, err);
+}
+
+/* --- into its place ------------------------------------------------------------------------------
+ */
+
+/* The finished folder to its place. What was there moves into the work folder first, so that a kill
+ * in between leaves the run missing and never mixed. */
+static assay_status put_in_place(const attempt *a, const char *place, assay_error *err) {
+  char *parent = assay_strndup(place, (size_t)(assay_path_name(place) - place) - 1);
+  char *old = assay_path_join(a->plan->work_folder, "replaced");
+  assay_status st =
+      parent != NULL && old != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(place));
+  if (st == ASSAY_OK) st = assay_folder_create(parent, err);
+  if (st == ASSAY_OK) st = assay_folder_remove(old, err);
+  if (st == ASSAY_OK && assay_path_kind_of(place) != ASSAY_PATH_NONE && rename(place, old) != 0)
+    st = assay_fail(err, ASSAY_E_IO, "'%s' cannot be moved away", place);
+  if (st == ASSAY_OK && rename(a->folder, place) != 0)
+    st = assay_fail(err, ASSAY_E_IO, "'%s' cannot be moved to '%s'", a->folder, place);
+  if (st == ASSAY_OK) st = assay_folder_remove(old, err);
+  assay_free(parent);
+  assay_free(old);
+  return st;
+}
+
+static assay_status make_paths(attempt *a, assay_error *err) {
+  a->folder = assay_path_join(a->plan->work_folder, "run");
+  a->model_path = assay_path_join(a->bundle->folder, model_of(a->bundle, a->one)->file);
+  a->case_path = assay_path_join(a->bundle->folder, a->one->file.file);
+  if (a->folder == NULL || a->model_path == NULL || a->case_path == NULL)
+    return assay_fail_memory(err, strlen(a->bundle->folder));
+  ASSAY_TRY(assay_folder_remove(a->folder, err));
+  return assay_folder_create(a->folder, err);
+}
+
+static assay_status make_and_place(attempt *a, size_t i, bool *out_cancelled, assay_error *err) {
+  ASSAY_TRY(begin_result(a, i, err));
+  ASSAY_TRY(make_paths(a, err));
+  ASSAY_TRY(make_in_folder(a, out_cancelled, err));
+  if (*out_cancelled) return assay_folder_remove(a->folder, err);
+  char *place = assay_attempt_folder(a->plan, i);
+  if (place == NULL) return assay_fail_memory(err, 256);
+  assay_status st = put_in_place(a, place, err);
+  assay_free(place);
+  return st;
+}
+
+assay_status assay_attempt_make(const assay_plan *plan, size_t i, assay_result *out_result,
+                                bool *out_cancelled, assay_error *err) {
+  const assay_plan_run *run = &plan->runs[i];
+  const assay_plan_bundle *bundle = &plan->bundles[run->bundle];
+  assay_result result = {0};
+  attempt a = {.plan = plan,
+               .run = run,
+               .runtime = &plan->runtimes[run->runtime],
+               .bundle = bundle,
+               .one = &bundle->manifest.cases[run->case_index],
+               .result = &result};
+  *out_cancelled = false;
+  assay_status st = make_and_place(&a, i, out_cancelled, err);
+  if (st == ASSAY_OK && !*out_cancelled) {
+    *out_result = result;
+    result = (assay_result){0};
+  }
+  assay_result_reset(&result);
+  assay_worker_facts_reset(&a.facts);
+  assay_free(a.folder);
+  assay_free(a.model_path);
+  assay_free(a.case_path);
+  return st;
+}

@@ -1,0 +1,45 @@
+/* From the raw files of a run to its figures and verdicts. Reads files, compares, and writes
+ * nothing. */
+#ifndef ASSAY_CAMPAIGN_JUDGE_H
+#define ASSAY_CAMPAIGN_JUDGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "campaign/runtime_spec.h"
+#include "package/manifest.h"
+#include "package/package.h"
+#include "package/result.h"
+
+/* The tolerance of a head: the manifest's, overridden by the campaign's (those for every head
+ * first, then those for this one). */
+typedef struct assay_judge_tolerance {
+  double atol, rtol;
+  bool asked; /* one of them comes from the campaign */
+} assay_judge_tolerance;
+assay_judge_tolerance assay_judge_tolerance_of(const assay_manifest_tensor *head,
+                                               const assay_package_tolerance *asked,
+                                               size_t n_asked);
+
+/* Numbers (rule 1): every head of outputs_path against every reference in case_path
+ * ("ref.f32.<head>", "ref.f64.<head>", "ref.user.<head>"; all of them gate). Fills comparisons,
+ * numbers and numbers_reason. What is wrong with the files is a verdict: fail when a head is
+ * missing, extra, or not within tolerance; unknown when nothing could be compared. Errors: IO,
+ * FORMAT and LIMIT of either file; MEMORY. */
+assay_status assay_judge_numbers(const assay_manifest *manifest, const char *case_path,
+                                 const char *outputs_path, const assay_package_tolerance *asked,
+                                 size_t n_asked, assay_result *result,
+                                 assay_error *err) ASSAY_NODISCARD;
+
+/* Timing (rule 4): statistics of samples_path into result->timing.stats, whose iterations say how
+ * many there must be. Errors: IO, FORMAT (not so many positive int64), MEMORY. */
+assay_status assay_judge_timing(const char *samples_path, assay_result *result,
+                                assay_error *err) ASSAY_NODISCARD;
+
+/* Placement (rule 6). Errors: MEMORY. */
+assay_status assay_judge_placement(const char *profile_path, const char *log_path,
+                                   const assay_runtime_spec *runtime, int64_t n_runs,
+                                   assay_result *result, assay_error *err) ASSAY_NODISCARD;
+
+#endif

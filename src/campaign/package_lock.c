@@ -1,0 +1,88 @@
+/* flock on <package>/.lock. The file goes when its holder is done; one who opened it before that
+ * finds, once it has the lock, that the name leads elsewhere, and tries again. */
+#include "campaign/package_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+#define TRIES 100 /* each lost try means that another holder came and went in between */
+
+static bool is_still_there(int fd, const char *path) {
+  struct stat held, named;
+  return fstat(fd, &held) == 0 && stat(path, &named) == 0 && held.st_ino == named.st_ino &&
+         held.st_dev == named.st_dev;
+}
+
+static assay_status refuse(int fd, const char *package_path, assay_error *err) {
+  char holder[32] = "";
+  ssize_t n = pread(fd, holder, sizeof holder - 1, 0);
+  holder[n > 0 ? (size_t)n : 0] = '\0';
+  holder[strspn(holder, "0123456789")] = '\0';
+  return assay_fail(
+      err, ASSAY_E_ARGUMENT,
+      "'%s' is being written by another assay (process %s); wait for it, or take another "
+      "folder with -o",
+      package_path, holder[0] != '\0' ? holder : "unknown");
+}
+
+static void sign(int fd) {
+  char text[32];
+  int n = snprintf(text, sizeof text, "%lld\n", (long long)getpid());
+  /* The number is for a person: without it the lock holds all the same. */
+  if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n) return;
+}
+
+static assay_status take(const char *path, const char *package_path, int *out_fd,
+                         assay_error *err) {
+  for (int i = 0; i < TRIES; i++) {
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0)
+      return assay_fail(err, ASSAY_E_IO, "'%s' cannot be opened: %s", path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+      assay_status st =
+          errno == EWOULDBLOCK
+              ? refuse(fd, package_path, err)
+              : assay_fail(err, ASSAY_E_IO, "'%s' cannot be locked: %s", path, strerror(errno));
+      close(fd);
+      return st;
+    }
+    if (is_still_there(fd, path)) {
+      sign(fd);
+      *out_fd = fd;
+      return ASSAY_OK;
+    }
+    close(fd);
+  }
+  return assay_fail(err, ASSAY_E_IO, "'%s' cannot be locked: others take it all the time", path);
+}
+
+assay_status assay_package_lock_take(const char *package_path, assay_package_lock *out,
+                                     assay_error *err) {
+  char *path = assay_path_join(package_path, ASSAY_PACKAGE_LOCK_FILE);
+  if (path == NULL) return assay_fail_memory(err, strlen(package_path) + 8);
+  int fd = -1;
+  assay_status st = take(path, package_path, &fd, err);
+  if (st) {
+    assay_free(path);
+    return st;
+  }
+  *out = (assay_package_lock){.path = path, .fd = fd};
+  return ASSAY_OK;
+}
+
+void assay_package_lock_release(assay_package_lock *lock) {
+  if (lock->path == NULL) return;
+  unlink(lock->path); /* before letting go: nobody else can hold it yet */
+  close(lock->fd);
+  assay_free(lock->path);
+  *lock = (assay_package_lock){0};
+}
