@@ -208,7 +208,7 @@ static assay_value argsort(assay_build *b, const char *label, assay_value keys) 
   return outs[1];
 }
 
-/* out[…, permutation[…, p]] = at[…, p]. What is scattered into is the permutation itself, since
+/* out[.., permutation[.., p]] = at[.., p]. What is scattered into is the permutation itself, since
  * every place of it is overwritten. */
 static assay_value invert(assay_build *b, const char *label, assay_value permutation,
                           assay_value at) {
