@@ -177,6 +177,16 @@ const assay_json *assay_json_value_at(const assay_json *object, size_t i) {
   return member == NULL ? NULL : ours(json_object_iter_value(member));
 }
 
+assay_status assay_json_each(const assay_json *object, assay_json_member_fn each, void *arg,
+                             assay_error *err) {
+  json_t *o = jansson_of(object);
+  for (void *member = json_object_iter(o); member != NULL;
+       member = json_object_iter_next(o, member)) {
+    ASSAY_TRY(each(arg, json_object_iter_key(member), ours(json_object_iter_value(member)), err));
+  }
+  return ASSAY_OK;
+}
+
 const char *assay_json_string(const assay_json *value) {
   return json_string_value(jansson_of(value));
 }

@@ -42,6 +42,13 @@ size_t assay_json_len(const assay_json *value); /* elements or members; 0 for ot
 const char *assay_json_key_at(const assay_json *object, size_t i);
 const assay_json *assay_json_value_at(const assay_json *object, size_t i);
 
+/* Hands every member of object to `each`, in the order of the file and in linear time; stops at the
+ * first failure of each and returns it. Nothing for other kinds. */
+typedef assay_status (*assay_json_member_fn)(void *arg, const char *key, const assay_json *value,
+                                             assay_error *err);
+assay_status assay_json_each(const assay_json *object, assay_json_member_fn each, void *arg,
+                             assay_error *err) ASSAY_NODISCARD;
+
 /* Plain readings of a value already known to be of the kind. */
 const char *assay_json_string(const assay_json *value); /* NULL for other kinds */
 int64_t assay_json_int(const assay_json *value);        /* 0 for other kinds */
