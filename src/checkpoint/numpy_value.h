@@ -1,0 +1,27 @@
+/* numpy's scalars, dtypes and arrays as pickles hold them, decoded without numpy. */
+#ifndef ASSAY_CHECKPOINT_NUMPY_VALUE_H
+#define ASSAY_CHECKPOINT_NUMPY_VALUE_H
+
+#include "base/tensor.h"
+#include "checkpoint/pickle.h"
+
+typedef struct assay_numpy_dtype {
+  assay_dtype dtype; /* NONE for what assay has no type for (text, records, dates) */
+  bool swapped;      /* bytes are big-endian */
+  char code[24];     /* as numpy writes it: "<f8", "|b1", "<U2"; for messages */
+} assay_numpy_dtype;
+
+/* False when value is no numpy dtype (or a malformed one). */
+bool assay_numpy_is_dtype(const assay_pickle_value *value, assay_numpy_dtype *out);
+
+/* True when value is a call that makes a numpy scalar, or an array. */
+bool assay_numpy_is_scalar(const assay_pickle_value *value);
+bool assay_numpy_is_array(const assay_pickle_value *value);
+
+/* The scalar (rank 0) or array as a tensor of its own memory, little-endian, row-major.
+ * Errors: FORMAT (arguments or sizes that do not fit together), UNSUPPORTED (object arrays; text,
+ * record and other dtypes, by name), LIMIT, MEMORY. */
+assay_status assay_numpy_read(const assay_pickle_value *value, assay_tensor *out,
+                              assay_error *err) ASSAY_NODISCARD;
+
+#endif

@@ -1,0 +1,259 @@
+/* The table of known globals, the table of dangerous ones, and the list of those a pickle names. */
+#include "checkpoint/pickle_globals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+typedef struct pattern {
+  const char *module, *name; /* a * at one end stands for anything */
+} pattern;
+
+/* What state dicts, optimizers, arrays and configurations are made of:
+ * ../shared/specs/torch_checkpoint.md section 4. */
+static const pattern known[] = {
+    {"collections", "OrderedDict"},
+    {"collections", "defaultdict"},
+    {"collections", "Counter"},
+    {"collections", "deque"},
+    {"builtins", "set"},
+    {"builtins", "frozenset"},
+    {"builtins", "list"},
+    {"builtins", "tuple"},
+    {"builtins", "dict"},
+    {"builtins", "bytes"},
+    {"builtins", "bytearray"},
+    {"builtins", "complex"},
+    {"builtins", "int"},
+    {"builtins", "float"},
+    {"builtins", "bool"},
+    {"builtins", "str"},
+    {"builtins", "object"},
+    {"builtins", "range"},
+    {"builtins", "xrange"},
+    {"builtins", "slice"},
+    {"builtins", "getattr"}, /* only as assay_pickle_globals_init lets it */
+    {"_codecs", "encode"},
+    {"copyreg", "_reconstructor"},
+    {"pathlib", "*Path"},
+    {"pathlib._local", "*Path"},
+    {"torch", "Size"},
+    {"torch", "device"},
+    {"torch", "Tensor"},
+    {"torch", "*Storage"},
+    {"torch.storage", "*Storage"},
+    {"torch.cuda", "*Storage"},
+    {"torch", "float*"},
+    {"torch", "bfloat16"},
+    {"torch", "complex*"},
+    {"torch", "int*"},
+    {"torch", "uint*"},
+    {"torch", "bool"},
+    {"torch", "half"},
+    {"torch", "double"},
+    {"torch", "qint*"},
+    {"torch", "quint*"},
+    {"torch", "per_tensor_affine"},
+    {"torch", "per_channel_affine"},
+    {"torch._utils", "_rebuild_*"},
+    {"torch._tensor", "_rebuild_from_type_v2"},
+    {"torch.nn.parameter", "Parameter"},
+    {"torch.nn.parameter", "Buffer"},
+    {"torch.serialization", "_get_layout"},
+    {"numpy", "dtype"},
+    {"numpy", "ndarray"},
+    {"numpy", "bool*"},
+    {"numpy", "int*"},
+    {"numpy", "uint*"},
+    {"numpy", "float*"},
+    {"numpy", "complex*"},
+    {"numpy.core.multiarray", "scalar"},
+    {"numpy.core.multiarray", "_reconstruct"},
+    {"numpy.core.numeric", "_frombuffer"},
+    {"numpy.dtypes", "*DType"},
+    {"mlpf.conf", "*"}, /* particleflow's configuration classes */
+};
+
+/* What a pickle that wants to do harm reaches for: commands, code, files, connections, and the ways
+ * to get at these by another name. The list need not be complete: everything outside `known` is
+ * shown. */
+static const pattern dangerous[] = {
+    {"builtins", "*"}, /* eval, exec, compile, __import__, open, getattr, … */
+    {"os", "*"},
+    {"os.path", "*"},
+    {"posix", "*"},
+    {"nt", "*"},
+    {"subprocess", "*"},
+    {"_posixsubprocess", "*"},
+    {"commands", "*"},
+    {"pty", "*"},
+    {"sys", "*"},
+    {"shutil", "*"},
+    {"socket", "*"},
+    {"_socket", "*"},
+    {"ssl", "*"},
+    {"http*", "*"},
+    {"urllib*", "*"},
+    {"requests*", "*"},
+    {"ftplib", "*"},
+    {"smtplib", "*"},
+    {"telnetlib", "*"},
+    {"webbrowser", "*"},
+    {"asyncio*", "*"},
+    {"multiprocessing*", "*"},
+    {"threading", "*"},
+    {"signal", "*"},
+    {"ctypes*", "*"},
+    {"_ctypes", "*"},
+    {"cffi*", "*"},
+    {"importlib*", "*"},
+    {"imp", "*"},
+    {"pkgutil", "*"},
+    {"pip*", "*"},
+    {"runpy", "*"},
+    {"code", "*"},
+    {"codeop", "*"},
+    {"pdb", "*"},
+    {"bdb", "*"},
+    {"timeit", "*"},
+    {"profile", "*"},
+    {"cProfile", "*"},
+    {"trace", "*"},
+    {"doctest", "*"},
+    {"pydoc*", "*"},
+    {"types", "*"},
+    {"functools", "partial"},
+    {"operator", "*"},
+    {"_operator", "*"},
+    {"io", "*"},
+    {"_io", "*"},
+    {"pathlib*", "*"},
+    {"tempfile", "*"},
+    {"zipfile", "*"},
+    {"tarfile", "*"},
+    {"sqlite3*", "*"},
+    {"pickle", "*"},
+    {"_pickle", "*"},
+    {"cPickle", "*"},
+    {"dill*", "*"},
+    {"cloudpickle*", "*"},
+    {"joblib*", "*"},
+    {"marshal", "*"},
+    {"shelve", "*"},
+    {"platform", "popen"},
+    {"linecache", "*"},
+    {"_codecs", "*"},
+    {"numpy.testing*", "*"},
+    {"numpy.f2py*", "*"},
+    {"numpy", "load"},
+    {"torch", "load"},
+    {"torch.hub", "*"},
+    {"torch.jit*", "*"},
+    {"torch.serialization", "load"},
+    {"torch.utils.cpp_extension", "*"},
+    {"torch.utils._config_module", "*"},
+    {"torch.distributed*", "*"},
+    {"torch._dynamo*", "*"},
+    {"torch._inductor*", "*"},
+};
+
+static bool matches(const char *wanted, const char *written) {
+  size_t n = strlen(wanted);
+  if (wanted[0] == '*') return assay_text_has_suffix(written, wanted + 1);
+  if (wanted[n - 1] == '*') return strncmp(wanted, written, n - 1) == 0;
+  return strcmp(wanted, written) == 0;
+}
+
+static bool module_matches(const char *wanted, const char *written) {
+  return matches(wanted, written) || assay_pickle_same_module(written, wanted);
+}
+
+static bool is_in(const pattern *patterns, size_t n, const char *module, const char *name) {
+  for (size_t i = 0; i < n; i++) {
+    if (module_matches(patterns[i].module, module) && matches(patterns[i].name, name)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+assay_pickle_safety assay_pickle_safety_of(const char *module, const char *name) {
+  /* A dotted name walks through attributes: mlpf.conf "os.system" is os.system. */
+  bool walks = strchr(name, '.') != NULL;
+  if (!walks && is_in(known, sizeof known / sizeof known[0], module, name)) {
+    return ASSAY_PICKLE_KNOWN;
+  }
+  if (walks || is_in(dangerous, sizeof dangerous / sizeof dangerous[0], module, name)) {
+    return ASSAY_PICKLE_DANGEROUS;
+  }
+  return ASSAY_PICKLE_UNKNOWN;
+}
+
+static int compare_globals(const void *left, const void *right) {
+  const assay_pickle_value *a = *(const assay_pickle_value *const *)left;
+  const assay_pickle_value *b = *(const assay_pickle_value *const *)right;
+  int found = strcmp(a->global.module, b->global.module);
+  return found != 0 ? found : strcmp(a->global.name, b->global.name);
+}
+
+/* A call that only names a member of a class: getattr(Class, 'MEMBER'). */
+static bool names_a_member(const assay_pickle_value *made) {
+  const assay_pickle_call *call = made->call;
+  if (call->kwargs != NULL || call->state != NULL || call->args->items.n != 2) return false;
+  const assay_pickle_value *class = call->args->items.at[0], *member = call->args->items.at[1];
+  return class->kind == ASSAY_PICKLE_GLOBAL && member->kind == ASSAY_PICKLE_TEXT &&
+         assay_pickle_safety_of(class->global.module, class->global.name) != ASSAY_PICKLE_DANGEROUS;
+}
+
+static bool getattr_is_harmless(const assay_pickle *pickle) {
+  const assay_pickle_value *made = assay_pickle_first(pickle);
+  for (; made != NULL; made = made->next) {
+    if (assay_pickle_is_call(made, "builtins", "getattr") && !names_a_member(made)) return false;
+  }
+  return true;
+}
+
+assay_status assay_pickle_globals_init(const assay_pickle *pickle, assay_pickle_globals *out,
+                                       assay_error *err) {
+  const assay_pickle_value *first = assay_pickle_first(pickle);
+  size_t n = 0;
+  for (const assay_pickle_value *made = first; made != NULL; made = made->next) {
+    n += made->kind == ASSAY_PICKLE_GLOBAL;
+  }
+  const assay_pickle_value **all = assay_alloc_array(n, sizeof(assay_pickle_value *));
+  assay_pickle_global_use *items = assay_alloc_array(n, sizeof *items);
+  if (all == NULL || items == NULL) {
+    assay_free(all);
+    assay_free(items);
+    return assay_fail_memory(err, n * sizeof *items);
+  }
+  n = 0;
+  for (const assay_pickle_value *made = first; made != NULL; made = made->next) {
+    if (made->kind == ASSAY_PICKLE_GLOBAL) all[n++] = made;
+  }
+  qsort(all, n, sizeof(assay_pickle_value *), compare_globals);
+  size_t n_items = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (i == 0 || compare_globals(&all[i - 1], &all[i]) != 0) {
+      items[n_items++] = (assay_pickle_global_use){
+          .module = all[i]->global.module,
+          .name = all[i]->global.name,
+          .safety = assay_pickle_safety_of(all[i]->global.module, all[i]->global.name)};
+      if (assay_pickle_is_global(all[i], "builtins", "getattr") && !getattr_is_harmless(pickle)) {
+        items[n_items - 1].safety = ASSAY_PICKLE_DANGEROUS;
+      }
+    }
+    items[n_items - 1].n++;
+  }
+  assay_free(all);
+  *out = (assay_pickle_globals){.items = items, .n = n_items};
+  return ASSAY_OK;
+}
+
+void assay_pickle_globals_reset(assay_pickle_globals *globals) {
+  if (globals == NULL) return;
+  assay_free(globals->items);
+  *globals = (assay_pickle_globals){0};
+}
