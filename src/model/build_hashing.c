@@ -14,6 +14,9 @@
 #define PI_F32      3.14159265358979323846f
 #define HALF_PI_F32 1.57079632679489661923f
 
+#define REGIONS_MIN 0.01f
+#define REGIONS_MAX 1e6f
+
 /* ---- azimuth ---- */
 
 /* |y| and |x| taken together: the octant that the polynomial is evaluated in, and how to get back.
@@ -359,9 +362,26 @@ static assay_value sort_key(assay_build *b, assay_value hash, assay_value i_eta,
                          assay_build_op2(b, "Add", "region", by_phi, by_eta));
 }
 
+/* The regions of a layer, or NULL with the graph failed: a size made of one that is not a positive
+ * number would divide by zero, or not be an integer. The bounds are far from what initialisation
+ * gives (about 1 to 1000). */
+static const float *checked_regions(assay_build *b, const char *layer_name) {
+  const assay_build_name name = assay_build_name_of("%s.regions", layer_name);
+  const float *regions = assay_build_weight(b, name.text);
+  for (int64_t i = 0; regions != NULL && i < 2 * n_sorts(b); i++) {
+    if (regions[i] >= REGIONS_MIN && regions[i] <= REGIONS_MAX) continue;
+    assay_graph_fail(b->graph, ASSAY_E_MISMATCH,
+                     "weight '%s' holds %g at element %lld: expected a number of regions, %g to %g",
+                     name.text, (double)regions[i], (long long)i, (double)REGIONS_MIN,
+                     (double)REGIONS_MAX);
+    return NULL;
+  }
+  return regions;
+}
+
 assay_value assay_build_permutation(assay_build *b, const char *layer_name) {
   const assay_build_sorting *s = &b->sorting;
-  const float *regions = assay_build_weight(b, assay_build_name_of("%s.regions", layer_name).text);
+  const float *regions = checked_regions(b, layer_name);
   assay_graph_push_scope(b->graph, "hash");
   assay_value hash = hash_of(b, layer_name);
   assay_value i_eta = region_index(b, "region_eta", s->rank_eta, regions, 0);

@@ -93,8 +93,8 @@ typedef struct assay_attr {
   ((assay_attr){.name = (n), .kind = ASSAY_ATTR_INTS, .ints = (v), .n_ints = (k)})
 
 /* A node with n_outputs outputs written to outs. label is the last part of the node's name (scope +
- * label, made unique); a single output is named as the node, several as the node with ".0", ".1", ...
- * after it. op must be in the table of ops.c for this opset, with allowed arity. */
+ * label, made unique); a single output is named as the node, several as the node with ".0", ".1",
+ * ... after it. op must be in the table of ops.c for this opset, with allowed arity. */
 void assay_graph_add_node(assay_graph *graph, const char *op, const char *label,
                           const assay_value *inputs, size_t n_inputs, const assay_attr *attrs,
                           size_t n_attrs, assay_value *outs, size_t n_outputs);

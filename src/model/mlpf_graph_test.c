@@ -1,0 +1,570 @@
+/* The graphs of all variants: that they build, with which nodes and outputs. What they compute is
+ * compared with the upstream model's outputs on a runtime by tests/models/, and tests/onnx_checker/
+ * gives them to the ONNX checker: `mlpf_graph_test --write FOLDER` writes every variant as a file
+ * for it. */
+#include "model/mlpf_graph.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "model/mlpf_params.h"
+#include "onnx/model_info.h"
+
+#define STATIC_B 2
+#define STATIC_N 24
+
+/* ---- variants ---- */
+
+typedef void change_fn(assay_mlpf_config *c);
+
+static void none(assay_mlpf_config *c) {
+  (void)c;
+}
+static void key_mask_all(assay_mlpf_config *c) {
+  c->key_mask = ASSAY_MLPF_KEY_MASK_ALL;
+}
+static void key_mask_upstream(assay_mlpf_config *c) {
+  c->key_mask = ASSAY_MLPF_KEY_MASK_UPSTREAM;
+}
+static void no_layers(assay_mlpf_config *c) {
+  c->num_convs = 0;
+}
+static void no_layers_no_queries(assay_mlpf_config *c) {
+  c->num_convs = 0;
+  c->task_queries = false;
+}
+static void one_layer(assay_mlpf_config *c) {
+  c->num_convs = 1;
+}
+static void concat(assay_mlpf_config *c) {
+  c->representation = ASSAY_MLPF_CONCAT;
+  c->num_convs = 3;
+}
+static void concat_one_layer(assay_mlpf_config *c) {
+  c->representation = ASSAY_MLPF_CONCAT;
+  c->num_convs = 1;
+}
+static void joint(assay_mlpf_config *c) {
+  c->input_encoding = ASSAY_MLPF_JOINT;
+}
+static void split_backbone(assay_mlpf_config *c) {
+  c->backbone_mode = ASSAY_MLPF_BACKBONE_SPLIT;
+}
+static void split_concat_joint(assay_mlpf_config *c) {
+  split_backbone(c);
+  concat(c);
+  joint(c);
+}
+static void no_queries(assay_mlpf_config *c) {
+  c->task_queries = false;
+}
+static void relu(assay_mlpf_config *c) {
+  c->activation = ASSAY_MLPF_RELU;
+}
+static void relu6(assay_mlpf_config *c) {
+  c->activation = ASSAY_MLPF_RELU6;
+}
+static void leakyrelu(assay_mlpf_config *c) {
+  c->activation = ASSAY_MLPF_LEAKYRELU;
+}
+static void gelu(assay_mlpf_config *c) {
+  c->activation = ASSAY_MLPF_GELU;
+}
+static void all_targets(assay_mlpf_config *c, assay_mlpf_regression mode) {
+  for (int i = 0; i < ASSAY_MLPF_N_TARGETS; i++) c->regression[i] = mode;
+}
+static void direct(assay_mlpf_config *c) {
+  all_targets(c, ASSAY_MLPF_DIRECT);
+}
+static void additive(assay_mlpf_config *c) {
+  all_targets(c, ASSAY_MLPF_ADDITIVE);
+}
+static void multiplicative(assay_mlpf_config *c) {
+  all_targets(c, ASSAY_MLPF_MULTIPLICATIVE);
+}
+static void direct_elemtype(assay_mlpf_config *c) {
+  all_targets(c, ASSAY_MLPF_DIRECT_ELEMTYPE);
+}
+static void direct_split(assay_mlpf_config *c) {
+  all_targets(c, ASSAY_MLPF_DIRECT_ELEMTYPE_SPLIT);
+}
+static void linear(assay_mlpf_config *c) {
+  all_targets(c, ASSAY_MLPF_LINEAR);
+}
+static void linear_elemtype(assay_mlpf_config *c) {
+  all_targets(c, ASSAY_MLPF_LINEAR_ELEMTYPE);
+}
+static void no_types_needed(assay_mlpf_config *c) {
+  joint(c);
+  direct(c);
+}
+static void one_type(assay_mlpf_config *c) {
+  c->n_elemtypes = 1;
+}
+static void six_features(assay_mlpf_config *c) {
+  c->input_dim = 6;
+}
+static void odd_heads(assay_mlpf_config *c) {
+  c->num_heads = 3;
+  c->head_dim = 5;
+  c->embedding_dim = 15;
+}
+static void no_final_norms(assay_mlpf_config *c) {
+  c->use_pre_layernorm = false;
+}
+static void no_positions(assay_mlpf_config *c) {
+  c->learned_positions = false;
+}
+static void one_hash(assay_mlpf_config *c) {
+  c->n_hashes = 1;
+}
+static void blocks_of_one(assay_mlpf_config *c) {
+  c->block_size = 1;
+}
+static void one_block(assay_mlpf_config *c) {
+  c->block_size = STATIC_N;
+}
+static void native_phi(assay_mlpf_config *c) {
+  c->phi = ASSAY_MLPF_PHI_NATIVE;
+}
+
+enum { BOTH, ATTENTION_ONLY, HEPTV2_ONLY };
+
+#define VARIANT(name, which)                                                                       \
+  { #name, name, which }
+static const struct variant {
+  const char *name;
+  change_fn *change;
+  int which;
+} VARIANTS[] = {
+    VARIANT(none, BOTH),
+    VARIANT(key_mask_all, BOTH),
+    VARIANT(key_mask_upstream, BOTH),
+    VARIANT(no_layers, BOTH),
+    VARIANT(no_layers_no_queries, BOTH),
+    VARIANT(one_layer, BOTH),
+    VARIANT(concat, BOTH),
+    VARIANT(concat_one_layer, BOTH),
+    VARIANT(joint, BOTH),
+    VARIANT(split_backbone, BOTH),
+    VARIANT(split_concat_joint, BOTH),
+    VARIANT(no_queries, BOTH),
+    VARIANT(relu, BOTH),
+    VARIANT(relu6, BOTH),
+    VARIANT(leakyrelu, BOTH),
+    VARIANT(gelu, BOTH),
+    VARIANT(direct, BOTH),
+    VARIANT(additive, BOTH),
+    VARIANT(multiplicative, BOTH),
+    VARIANT(direct_elemtype, BOTH),
+    VARIANT(direct_split, BOTH),
+    VARIANT(linear, BOTH),
+    VARIANT(linear_elemtype, BOTH),
+    VARIANT(no_types_needed, BOTH),
+    VARIANT(one_type, BOTH),
+    VARIANT(six_features, BOTH),
+    VARIANT(odd_heads, BOTH),
+    VARIANT(no_final_norms, ATTENTION_ONLY),
+    VARIANT(no_positions, HEPTV2_ONLY),
+    VARIANT(one_hash, HEPTV2_ONLY),
+    VARIANT(blocks_of_one, HEPTV2_ONLY),
+    VARIANT(one_block, HEPTV2_ONLY),
+    VARIANT(native_phi, HEPTV2_ONLY),
+};
+#define N_VARIANTS (sizeof VARIANTS / sizeof *VARIANTS)
+
+static void check_ok(assay_status st, const assay_error *err, const char *what) {
+  if (st) fail_msg("%s: %s: %s", what, assay_status_name(st), err->text);
+}
+
+/* Small: E=16, H=2, W=16 or 12, two layers; blocks of 4, two hashes. */
+static assay_mlpf_config small_config(const char *arch, change_fn *change) {
+  assay_error err = {0};
+  assay_mlpf_config c;
+  check_ok(assay_mlpf_config_init_preset(arch, "cld", &c, &err), &err, arch);
+  c.num_convs = 2;
+  c.num_heads = 2;
+  c.head_dim = 8;
+  c.embedding_dim = 16;
+  c.width = 12;
+  c.block_size = 4;
+  c.n_hashes = 2;
+  change(&c);
+  check_ok(assay_mlpf_config_check(&c, &err), &err, arch);
+  return c;
+}
+
+static assay_tensor_map seeded(const assay_mlpf_config *c) {
+  assay_error err = {0};
+  assay_tensor_map weights = {0};
+  check_ok(assay_mlpf_seed_weights(c, 42, &weights, NULL, &err), &err, "weights");
+  return weights;
+}
+
+static assay_graph *build(const assay_mlpf_config *c, const assay_mlpf_graph_options *options) {
+  assay_error err = {0};
+  assay_graph *graph = NULL;
+  assay_tensor_map weights = seeded(c);
+  check_ok(assay_mlpf_graph_build(c, &weights, options, &graph, &err), &err, "graph");
+  assay_tensor_map_reset(&weights);
+  return graph;
+}
+
+static assay_onnx_info *reread(const assay_graph *graph) {
+  assay_error err = {0};
+  assay_buf bytes = {0};
+  assay_onnx_info *info = NULL;
+  check_ok(assay_graph_serialize(graph, &bytes, &err), &err, "serialize");
+  check_ok(assay_onnx_info_parse(bytes.data, bytes.size_bytes, &info, &err), &err, "parse");
+  assay_buf_reset(&bytes);
+  return info;
+}
+
+static const assay_mlpf_graph_options DYNAMIC,
+    STATIC = {.static_b = STATIC_B, .static_n = STATIC_N};
+
+/* ---- what is in them ---- */
+
+static void check_dim(const assay_onnx_dim *dim, bool is_static, int64_t size, const char *symbol) {
+  if (is_static) {
+    assert_int_equal(dim->size, size);
+    assert_null(dim->symbol);
+  } else {
+    assert_string_equal(dim->symbol, symbol);
+  }
+}
+
+static void check_value(const assay_onnx_value_info *v, const char *name, bool is_static,
+                        int64_t last) {
+  assert_string_equal(v->name, name);
+  assert_int_equal(v->dtype, ASSAY_DTYPE_F32);
+  assert_int_equal(v->rank, last == 0 ? 2 : 3);
+  check_dim(&v->dims[0], is_static, STATIC_B, "B");
+  check_dim(&v->dims[1], is_static, STATIC_N, "N");
+  if (last != 0) assert_int_equal(v->dims[2].size, last);
+}
+
+static void check_interface(const assay_graph *graph, const assay_mlpf_config *c, bool is_static) {
+  assay_onnx_info *info = reread(graph);
+  size_t n = 0;
+  const assay_onnx_value_info *in = assay_onnx_info_inputs(info, &n);
+  assert_int_equal(n, 2);
+  check_value(&in[0], "Xfeat_normed", is_static, c->input_dim);
+  check_value(&in[1], "mask", is_static, 0);
+  const assay_onnx_value_info *out = assay_onnx_info_outputs(info, &n);
+  assert_int_equal(n, 4);
+  check_value(&out[0], "bid", is_static, 2);
+  check_value(&out[1], "id", is_static, c->num_classes);
+  check_value(&out[2], "momentum", is_static, 5);
+  check_value(&out[3], "pu", is_static, 2);
+  assert_int_equal(assay_onnx_info_ir_version(info), 9);
+  assert_int_equal(assay_onnx_info_opsets(info, &n)[0].version, 20);
+  assay_onnx_info_close(info);
+}
+
+/* Attention operations and HEPTv2's merging of hashes each have one Softmax; each layer of HEPTv2
+ * sorts once, and so do the ranks of all of them. */
+static void check_operators(const assay_graph *graph, const assay_mlpf_config *c) {
+  const int64_t stacks = c->backbone_mode == ASSAY_MLPF_BACKBONE_SPLIT ? 2 : 1;
+  const int64_t sorts = c->arch == ASSAY_MLPF_HEPTV2 ? stacks * c->num_convs : 0;
+  assert_int_equal(assay_graph_count_nodes(graph, "Softmax"),
+                   assay_mlpf_config_attention_ops(c) + sorts);
+  assert_int_equal(assay_graph_count_nodes(graph, "TopK"), sorts == 0 ? 0 : sorts + 1);
+  assert_int_equal(assay_graph_count_nodes(graph, "ScatterElements"), sorts == 0 ? 0 : sorts + 1);
+  assert_int_equal(assay_graph_count_nodes(graph, "Identity"), 0);
+}
+
+static void check_no_shape_plumbing(const assay_graph *graph, const char *name) {
+  static const char *const OPS[] = {"Shape", "Expand", "Range", "Squeeze", "Ceil", "Slice"};
+  for (size_t i = 0; i < sizeof OPS / sizeof *OPS; i++) {
+    size_t n = assay_graph_count_nodes(graph, OPS[i]);
+    if (n != 0) fail_msg("%s: %zu of %s in a static graph", name, n, OPS[i]);
+  }
+}
+
+static bool applies(const struct variant *v, const char *arch) {
+  const bool is_attention = strcmp(arch, "attention") == 0;
+  return v->which == BOTH || (v->which == ATTENTION_ONLY) == is_attention;
+}
+
+static const char *const ARCHS[] = {"attention", "heptv2"};
+
+static void every_variant_has_the_interface_and_operators_it_should(void **state) {
+  (void)state;
+  for (size_t i = 0; i < 2 * N_VARIANTS; i++) {
+    const struct variant *v = &VARIANTS[i / 2];
+    if (!applies(v, ARCHS[i % 2])) continue;
+    const assay_mlpf_config c = small_config(ARCHS[i % 2], v->change);
+    assay_graph *dynamic = build(&c, &DYNAMIC), *fixed = build(&c, &STATIC);
+    check_interface(dynamic, &c, /*is_static=*/false);
+    check_interface(fixed, &c, /*is_static=*/true);
+    check_operators(dynamic, &c);
+    check_operators(fixed, &c);
+    check_no_shape_plumbing(fixed, v->name);
+    if (c.arch == ASSAY_MLPF_ATTENTION) check_no_shape_plumbing(dynamic, v->name);
+    assay_graph_destroy(dynamic);
+    assay_graph_destroy(fixed);
+  }
+}
+
+/* Nodes of the seeded study's models: a graph that grows or shrinks shows here. */
+static void the_presets_have_so_many_nodes(void **state) {
+  (void)state;
+  static const struct {
+    const char *arch, *preset;
+    size_t n_dynamic, n_static;
+  } CASES[] = {
+      {"attention", "cld", 247, 247},
+      {"attention", "cms", 319, 319},
+      {"heptv2", "cld", 499, 464},
+      {"heptv2", "cms", 571, 536},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    assay_error err = {0};
+    assay_mlpf_config c;
+    check_ok(assay_mlpf_config_init_preset(CASES[i].arch, CASES[i].preset, &c, &err), &err, "");
+    const assay_mlpf_graph_options fixed_shape = {.static_b = 1, .static_n = 200};
+    assay_graph *dynamic = build(&c, &DYNAMIC), *fixed = build(&c, &fixed_shape);
+    const size_t n_dynamic = assay_graph_count_nodes(dynamic, NULL);
+    const size_t n_static = assay_graph_count_nodes(fixed, NULL);
+    if (n_dynamic != CASES[i].n_dynamic || n_static != CASES[i].n_static) {
+      fail_msg("%s %s: %zu nodes dynamic, %zu static, expected %zu and %zu", CASES[i].arch,
+               CASES[i].preset, n_dynamic, n_static, CASES[i].n_dynamic, CASES[i].n_static);
+    }
+    assay_graph_destroy(dynamic);
+    assay_graph_destroy(fixed);
+  }
+}
+
+static void permutations_become_outputs_when_asked_for(void **state) {
+  (void)state;
+  static const struct {
+    change_fn *change;
+    const char *names[4];
+    size_t n;
+  } CASES[] = {
+      {none, {"perm_0", "perm_1"}, 2},
+      {split_backbone, {"perm_id_0", "perm_id_1", "perm_reg_0", "perm_reg_1"}, 4},
+      {no_layers, {NULL}, 0},
+  };
+  const assay_mlpf_graph_options options = {
+      .static_b = STATIC_B, .static_n = STATIC_N, .expose_permutations = true};
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    const assay_mlpf_config c = small_config("heptv2", CASES[i].change);
+    assay_graph *graph = build(&c, &options);
+    assay_onnx_info *info = reread(graph);
+    size_t n = 0, found = 0;
+    const assay_onnx_value_info *out = assay_onnx_info_outputs(info, &n);
+    assert_int_equal(n, 4 + CASES[i].n);
+    for (size_t k = 0; k < n; k++) {
+      if (strncmp(out[k].name, "perm_", 5) != 0) continue;
+      assert_string_equal(out[k].name, CASES[i].names[found++]);
+      assert_int_equal(out[k].dtype, ASSAY_DTYPE_I64);
+      assert_int_equal(out[k].dims[0].size, 4); /* NH * H */
+      assert_int_equal(out[k].dims[1].size, STATIC_B);
+      assert_int_equal(out[k].dims[2].size, STATIC_N);
+    }
+    assert_int_equal(found, CASES[i].n);
+    assay_onnx_info_close(info);
+    assay_graph_destroy(graph);
+  }
+  const assay_mlpf_config c = small_config("attention", none);
+  assay_graph *graph = build(&c, &options);
+  check_interface(graph, &c, /*is_static=*/true); /* nothing to expose: no error, no output */
+  assay_graph_destroy(graph);
+}
+
+static void the_configuration_is_in_the_metadata(void **state) {
+  (void)state;
+  for (size_t i = 0; i < 2; i++) {
+    assay_error err = {0};
+    assay_mlpf_config c = small_config(ARCHS[i], split_concat_joint), back;
+    c.key_mask = ASSAY_MLPF_KEY_MASK_ALL;
+    c.phi = ASSAY_MLPF_PHI_NATIVE;
+    assay_graph *graph = build(&c, &DYNAMIC);
+    assay_onnx_info *info = reread(graph);
+    const char *text = assay_onnx_info_metadata_value(info, "assay.config");
+    assay_json *tree = NULL;
+    assert_non_null(text);
+    check_ok(assay_json_parse(text, strlen(text), &tree, &err), &err, "metadata");
+    check_ok(assay_mlpf_config_parse(tree, ARCHS[i], &back, &err), &err, "configuration");
+    assert_memory_equal(back.regression, c.regression, sizeof c.regression);
+    assert_int_equal(back.num_convs, c.num_convs);
+    assert_int_equal(back.embedding_dim, c.embedding_dim);
+    assert_int_equal(back.backbone_mode, c.backbone_mode);
+    assert_int_equal(back.representation, c.representation);
+    assert_int_equal(back.key_mask, c.key_mask);
+    assert_int_equal(back.phi, c.phi);
+    assert_string_equal(assay_onnx_info_metadata_value(info, "assay.key_mask"), "all");
+    assert_string_equal(assay_onnx_info_metadata_value(info, "assay.phi"), "native");
+    assay_json_destroy(tree);
+    assay_onnx_info_close(info);
+    assay_graph_destroy(graph);
+  }
+}
+
+static void equal_models_give_equal_files(void **state) {
+  (void)state;
+  assay_error err = {0};
+  const assay_mlpf_config c = small_config("heptv2", none);
+  assay_buf bytes[2] = {{0}, {0}};
+  for (int i = 0; i < 2; i++) {
+    assay_graph *graph = build(&c, &DYNAMIC);
+    check_ok(assay_graph_serialize(graph, &bytes[i], &err), &err, "serialize");
+    assay_graph_destroy(graph);
+  }
+  assert_int_equal(bytes[0].size_bytes, bytes[1].size_bytes);
+  assert_memory_equal(bytes[0].data, bytes[1].data, bytes[0].size_bytes);
+  assay_buf_reset(&bytes[0]);
+  assay_buf_reset(&bytes[1]);
+}
+
+/* ---- what is refused ---- */
+
+static void shapes_that_cannot_be_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *arch;
+    int64_t b, n;
+    const char *text; /* NULL: fine */
+  } CASES[] = {
+      {"heptv2", 1, 22, "N=22 is no multiple of the block size 4: pad to 24 elements"},
+      {"heptv2", 1, 0, "both positive, or neither"},
+      {"heptv2", 0, 24, "both positive, or neither"},
+      {"attention", -1, 8, "both positive, or neither"},
+      {"attention", 1, -8, "both positive, or neither"},
+      {"attention", 1, 7, NULL},
+      {"heptv2", 3, 4, NULL},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    assay_error err = {0};
+    assay_graph *graph = NULL;
+    const assay_mlpf_config c = small_config(CASES[i].arch, none);
+    const assay_mlpf_graph_options o = {.static_b = CASES[i].b, .static_n = CASES[i].n};
+    assay_tensor_map weights = seeded(&c);
+    assay_status st = assay_mlpf_graph_build(&c, &weights, &o, &graph, &err);
+    assert_int_equal(st, CASES[i].text == NULL ? ASSAY_OK : ASSAY_E_ARGUMENT);
+    if (CASES[i].text != NULL) {
+      assert_null(graph);
+      if (strstr(err.text, CASES[i].text) == NULL) fail_msg("'%s'", err.text);
+    }
+    assay_graph_destroy(graph);
+    assay_tensor_map_reset(&weights);
+  }
+}
+
+/* The weights of one layer more, or less, than the configuration says. */
+static void weights_of_another_model_are_refused(void **state) {
+  (void)state;
+  for (int more = 0; more < 2; more++) {
+    assay_error err = {0};
+    assay_graph *graph = NULL;
+    assay_mlpf_config c = small_config("attention", none);
+    assay_tensor_map weights = seeded(&c);
+    c.num_convs += more == 0 ? -1 : 1;
+    assert_int_equal(assay_mlpf_graph_build(&c, &weights, &DYNAMIC, &graph, &err),
+                     ASSAY_E_MISMATCH);
+    assert_null(graph);
+    if (strstr(err.text, more == 0 ? "backbone.1" : "backbone.2") == NULL) {
+      fail_msg("'%s'", err.text);
+    }
+    assay_tensor_map_reset(&weights);
+  }
+}
+
+static void regions_that_are_no_number_of_regions_are_refused(void **state) {
+  (void)state;
+  const float CASES[] = {0.0f, -1.0f, NAN, INFINITY, 1e-30f};
+  for (size_t i = 0; i < 2 * sizeof CASES / sizeof *CASES; i++) {
+    assay_error err = {0};
+    assay_graph *graph = NULL;
+    const assay_mlpf_config c = small_config("heptv2", none);
+    assay_tensor_map weights = seeded(&c);
+    assay_tensor_f32(assay_tensor_map_find(&weights, "backbone.1.regions"))[5] = CASES[i / 2];
+    assert_int_equal(
+        assay_mlpf_graph_build(&c, &weights, i % 2 == 0 ? &DYNAMIC : &STATIC, &graph, &err),
+        ASSAY_E_MISMATCH);
+    assert_null(graph);
+    if (strstr(err.text, "'backbone.1.regions' holds") == NULL ||
+        strstr(err.text, "at element 5") == NULL) {
+      fail_msg("'%s'", err.text);
+    }
+    assay_tensor_map_reset(&weights);
+  }
+}
+
+static void running_out_of_memory_is_reported(void **state) {
+  (void)state;
+  for (size_t a = 0; a < 2; a++) {
+    const assay_mlpf_config c = small_config(ARCHS[a], one_layer);
+    assay_tensor_map weights = seeded(&c);
+    int64_t n = 0;
+    for (;; n += n < 300 ? 1 : 97) { /* each of the first, then a sample */
+      assay_error err = {0};
+      assay_graph *graph = NULL;
+      assay_alloc_fail_after(n);
+      assay_status st = assay_mlpf_graph_build(&c, &weights, &STATIC, &graph, &err);
+      assay_alloc_fail_after(-1);
+      assay_graph_destroy(graph);
+      if (st == ASSAY_OK) break;
+      if (st != ASSAY_E_MEMORY) fail_msg("allocation %lld: %s", (long long)n, err.text);
+      assert_null(graph);
+    }
+    assert_true(n > 300);
+    assay_tensor_map_reset(&weights);
+  }
+}
+
+/* ---- files for the checker ---- */
+
+static assay_status write_variant(const char *folder, const char *arch, const struct variant *v,
+                                  bool is_static, assay_error *err) {
+  const assay_mlpf_config c = small_config(arch, v->change);
+  assay_mlpf_graph_options options = is_static ? STATIC : DYNAMIC;
+  options.expose_permutations = true;
+  assay_graph *graph = build(&c, &options);
+  char *name =
+      assay_format("%s/%s-%s-%s.onnx", folder, arch, v->name, is_static ? "static" : "dynamic");
+  assay_status st = name == NULL ? assay_fail_memory(err, 0) : assay_graph_save(graph, name, err);
+  assay_free(name);
+  assay_graph_destroy(graph);
+  return st;
+}
+
+static int write_all(const char *folder) {
+  for (size_t i = 0; i < 4 * N_VARIANTS; i++) {
+    assay_error err = {0};
+    const char *arch = ARCHS[i & 1];
+    if (!applies(&VARIANTS[i / 4], arch)) continue;
+    if (write_variant(folder, arch, &VARIANTS[i / 4], (i & 2) != 0, &err)) {
+      fprintf(stderr, "%s\n", err.text);
+      return 1;
+    }
+  }
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_variant_has_the_interface_and_operators_it_should),
+      cmocka_unit_test(the_presets_have_so_many_nodes),
+      cmocka_unit_test(permutations_become_outputs_when_asked_for),
+      cmocka_unit_test(the_configuration_is_in_the_metadata),
+      cmocka_unit_test(equal_models_give_equal_files),
+      cmocka_unit_test(shapes_that_cannot_be_are_refused),
+      cmocka_unit_test(weights_of_another_model_are_refused),
+      cmocka_unit_test(regions_that_are_no_number_of_regions_are_refused),
+      cmocka_unit_test(running_out_of_memory_is_reported),
+  };
+  if (argc == 3 && strcmp(argv[1], "--write") == 0) return write_all(argv[2]);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

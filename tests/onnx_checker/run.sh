@@ -1,0 +1,19 @@
+#!/bin/sh
+# Writes every variant of the graphs and gives them to the ONNX checker: run.sh WRITER [PYTHON]
+# WRITER --write FOLDER writes them; skipped (77) where PYTHON has no package `onnx`.
+set -eu
+writer=$1
+python=${2:-${ASSAY_PYTHON:-python3}}
+here=$(cd "$(dirname "$0")" && pwd)
+command -v "$python" >/dev/null || {
+  echo "skipped: $python is not installed"
+  exit 77
+}
+"$python" -c 'import onnx' 2>/dev/null || {
+  echo "skipped: the Python package 'onnx' is not installed"
+  exit 77
+}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+"$writer" --write "$folder"
+"$python" "$here/check_models.py" "$folder"/*.onnx
