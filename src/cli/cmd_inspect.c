@@ -1,0 +1,279 @@
+/* assay inspect: says what a file or folder is and what is in it. Things are recognised by their
+ * first bytes, never by their names; what is none of ours is named as far as it can be, so that a
+ * person sees at once that a download failed or a file was mistaken for another. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/zip.h"
+#include "cli/cli.h"
+#include "cli/inspect.h"
+#include "package/npy.h"
+#include "package/package.h"
+
+#define COMMAND    "inspect"
+#define HEAD_BYTES 1024 /* enough to recognise anything by */
+
+typedef struct inspect_args {
+  const char *path;
+  bool json;
+} inspect_args;
+
+enum { KEY_JSON = 0x100 };
+
+static const struct argp_option options[] = {
+    {"json", KEY_JSON, NULL, 0, "print one JSON document (schema assay/inspect/1)", 0},
+    {NULL, 0, NULL, 0, NULL, 0}};
+
+static error_t parse(int key, char *value, struct argp_state *state) {
+  inspect_args *args = state->input;
+  switch (key) {
+  case KEY_JSON:
+    args->json = true;
+    return 0;
+  case ARGP_KEY_ARG:
+    if (args->path != NULL)
+      return assay_cli_usage(state, "expected one path, found also '%s'", value);
+    args->path = value;
+    return 0;
+  case ARGP_KEY_END:
+    if (args->path == NULL) return assay_cli_usage(state, "which file or folder?");
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp argp = {
+    options,
+    parse,
+    "PATH",
+    "Says what PATH is and what is in it: a bundle (and whether its files are the ones its "
+    "manifest "
+    "names), a package, an ONNX model, a .npy or .npz file, a JSON configuration of a model, a "
+    "profile of "
+    "ONNX Runtime.\v"
+    "Example: assay inspect --json demo/bundles/attention-cld\n"
+    "Exit status: 0 described; 2 wrong usage, nothing there, damaged, or none of these (one line "
+    "says what it "
+    "looks like), or a bundle whose files are not as its manifest says (described all the same).",
+    NULL,
+    NULL,
+    NULL};
+
+/* ---- recognising --------------------------------------------------------------------------------
+ */
+
+typedef assay_status (*describe_fn)(const char *path, assay_json_builder *json, assay_error *err);
+
+/* Bytes that a file of another kind begins with. */
+static const struct {
+  const char *magic;
+  size_t n;
+  const char *what;
+} other_rows[] = {
+    {"\x7f"
+     "ELF",
+     4, "a program or shared library"},
+    {"\x1f\x8b", 2, "gzip data: unpack it first"},
+    {"\x28\xb5\x2f\xfd", 4, "Zstandard data: unpack it first"},
+    {"\xfd"
+     "7zXZ",
+     5, "xz data: unpack it first"},
+    {"BZh", 3, "bzip2 data: unpack it first"},
+    {"\x89HDF\r\n", 6, "an HDF5 file"},
+    {"\x89PNG", 4, "a PNG picture"},
+    {"%PDF", 4, "a PDF document"},
+    {"\x80\x02", 2, "a Python pickle"},
+    {"\x80\x03", 2, "a Python pickle"},
+    {"\x80\x04", 2, "a Python pickle"},
+    {"\x80\x05", 2, "a Python pickle"},
+    {"ORTM", 4, "a model in ONNX Runtime's own format"},
+};
+
+static const char *skip_space(const char *text) {
+  return text + strspn(text, " \t\r\n");
+}
+
+static bool begins_folded(const char *text, const char *lower) {
+  for (; *lower != '\0'; text++, lower++) {
+    char c = *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text;
+    if (c != *lower) return false;
+  }
+  return true;
+}
+
+static assay_status fail_looks(const char *path, const char *what, assay_error *err) {
+  return assay_fail(err, ASSAY_E_UNSUPPORTED, "'%s' looks like %s", path, what);
+}
+
+/* "version https://git-lfs.github.com/spec/v1\noid sha256:…\nsize N\n"
+ * Source: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md */
+static assay_status fail_lfs(const char *path, const char *head, assay_error *err) {
+  const char *size = strstr(head, "\nsize ");
+  int n_digits = size == NULL ? 0 : (int)strspn(size + 6, "0123456789");
+  return assay_fail(
+      err, ASSAY_E_UNSUPPORTED,
+      "'%s' is a Git LFS pointer to a file of %.*s bytes, not the file: fetch it with 'git lfs "
+      "pull'",
+      path, n_digits, size == NULL ? "" : size + 6);
+}
+
+/* Archives are told apart by what they hold. */
+static assay_status recognise_zip(const char *path, describe_fn *out, assay_error *err) {
+  assay_zip *zip = NULL;
+  ASSAY_TRY(assay_zip_open(path, &zip, err));
+  size_t n = assay_zip_count(zip), n_arrays = 0;
+  bool is_torch = false;
+  for (size_t i = 0; i < n; i++) {
+    const char *name = assay_zip_at(zip, i)->name;
+    n_arrays += assay_text_has_suffix(name, ".npy");
+    is_torch = is_torch || assay_text_has_suffix(name, "/data.pkl");
+  }
+  assay_zip_close(zip);
+  if (n_arrays > 0 || n == 0) {
+    *out = inspect_npz;
+    return ASSAY_OK;
+  }
+  return fail_looks(path,
+                    is_torch ? "a PyTorch checkpoint, which inspect does not describe"
+                             : "a zip archive without arrays",
+                    err);
+}
+
+/* Protobuf has no magic: a model is what can be read as one. Its first field is the IR version (tag
+ * 8) with every writer that we know of; a file named .onnx is taken at its word, so that the reader
+ * says what is wrong with it. */
+static bool may_be_model(const char *path, const assay_buf *head) {
+  return head->data[0] == 8 || assay_text_has_suffix(path, ".onnx");
+}
+
+static assay_status recognise_other(const char *path, const assay_buf *head, describe_fn *out,
+                                    assay_error *err) {
+  for (size_t i = 0; i < sizeof other_rows / sizeof *other_rows; i++) {
+    bool fits = head->size_bytes >= other_rows[i].n &&
+                memcmp(head->data, other_rows[i].magic, other_rows[i].n) == 0;
+    if (fits) return fail_looks(path, other_rows[i].what, err);
+  }
+  bool is_safetensors =
+      head->size_bytes > 16 && head->data[8] == '{' && head->data[6] == 0 && head->data[7] == 0;
+  if (is_safetensors)
+    return fail_looks(path, "a safetensors file, which inspect does not describe", err);
+  if (may_be_model(path, head)) {
+    *out = inspect_model;
+    return ASSAY_OK;
+  }
+  size_t n_text = strlen(assay_buf_text(head));
+  bool is_text = n_text == head->size_bytes;
+  for (size_t i = 0; i < n_text && is_text; i++) {
+    is_text = head->data[i] >= 0x20 || strchr("\t\r\n\f", head->data[i]) != NULL;
+  }
+  return fail_looks(path,
+                    is_text ? "a text, but none that inspect knows"
+                            : "binary data of no kind that inspect knows",
+                    err);
+}
+
+static assay_status recognise_file(const char *path, const assay_buf *head, describe_fn *out,
+                                   assay_error *err) {
+  const char *text = assay_buf_text(head);
+  if (head->size_bytes == 0) return assay_fail(err, ASSAY_E_UNSUPPORTED, "'%s' is empty", path);
+  if (assay_text_has_prefix(text, "version https://git-lfs")) return fail_lfs(path, text, err);
+  if (assay_npy_is_magic(head->data, head->size_bytes)) {
+    *out = inspect_npy;
+    return ASSAY_OK;
+  }
+  if (assay_text_has_prefix(text, "PK\3\4") || assay_text_has_prefix(text, "PK\5\6")) {
+    return recognise_zip(path, out, err);
+  }
+  const char *start = skip_space(text);
+  if (begins_folded(start, "<!doctype html") || begins_folded(start, "<html")) {
+    return fail_looks(path, "a web page: a download that went wrong?", err);
+  }
+  if (*start == '{' || *start == '[') {
+    *out = *start == '{' ? inspect_json : inspect_profile;
+    return ASSAY_OK;
+  }
+  return recognise_other(path, head, out, err);
+}
+
+static assay_status recognise_folder(const char *path, describe_fn *out, assay_error *err) {
+  static const struct {
+    const char *file;
+    describe_fn describe;
+  } rows[] = {{ASSAY_PACKAGE_FILE, inspect_package}, {"manifest.json", inspect_bundle}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char *file = assay_path_join(path, rows[i].file);
+    if (file == NULL) return assay_fail_memory(err, strlen(path));
+    assay_path_kind kind = assay_path_kind_of(file);
+    assay_free(file);
+    if (kind != ASSAY_PATH_FILE) continue;
+    *out = rows[i].describe;
+    return ASSAY_OK;
+  }
+  return assay_fail(err, ASSAY_E_UNSUPPORTED,
+                    "'%s' is a folder without manifest.json (a bundle has one) and without "
+                    "package.json (a package "
+                    "has one)",
+                    path);
+}
+
+/* Keeps the first HEAD_BYTES, and then stops the reading with a failure that nobody sees. */
+static assay_status keep_head(void *arg, const void *bytes, size_t size_bytes, assay_error *err) {
+  assay_buf *head = arg;
+  size_t n = size_bytes < HEAD_BYTES ? size_bytes : HEAD_BYTES;
+  ASSAY_TRY(assay_buf_append(head, bytes, n, err));
+  return ASSAY_E_LIMIT;
+}
+
+static assay_status recognise(const char *path, describe_fn *out, assay_error *err) {
+  assay_path_kind kind = assay_path_kind_of(path);
+  if (kind == ASSAY_PATH_NONE) return assay_fail(err, ASSAY_E_IO, "'%s' is not there", path);
+  if (kind == ASSAY_PATH_FOLDER) return recognise_folder(path, out, err);
+  assay_buf head = {0};
+  assay_status st = assay_file_each(path, keep_head, &head, err);
+  if (st == ASSAY_OK || st == ASSAY_E_LIMIT) st = recognise_file(path, &head, out, err);
+  assay_buf_reset(&head);
+  return st;
+}
+
+/* ---- the command --------------------------------------------------------------------------------
+ */
+
+static assay_status print_json(assay_json_builder *json, assay_error *err) {
+  assay_buf text = {0};
+  assay_json_end(json);
+  assay_status st = assay_json_builder_finish(json, &text, err);
+  if (!st) fputs(assay_buf_text(&text), stdout);
+  assay_buf_reset(&text);
+  return st;
+}
+
+static assay_status describe_as_json(const char *path, describe_fn describe, assay_error *err) {
+  assay_json_builder *json = assay_json_builder_create();
+  if (json == NULL) return assay_fail_memory(err, 0);
+  assay_json_begin_object(json, NULL);
+  assay_json_put_string(json, "schema", "assay/inspect/1");
+  inspect_put_text(json, "path", path);
+  assay_status st = describe(path, json, err);
+  if (st == ASSAY_OK || st == ASSAY_E_MISMATCH) {
+    assay_status print_st = print_json(json, err);
+    if (!st) st = print_st;
+  }
+  assay_json_builder_destroy(json);
+  return st;
+}
+
+int assay_cmd_inspect(int argc, char **argv) {
+  inspect_args args = {0};
+  assay_error err = {0};
+  describe_fn describe = NULL;
+  int exit_status = ASSAY_EXIT_DONE;
+  if (!assay_cli_parse(COMMAND, &argp, argc, argv, &args, &exit_status)) return exit_status;
+  assay_status st = recognise(args.path, &describe, &err);
+  if (!st)
+    st = args.json ? describe_as_json(args.path, describe, &err) : describe(args.path, NULL, &err);
+  return st ? assay_cli_fail(COMMAND, &err) : ASSAY_EXIT_DONE;
+}
