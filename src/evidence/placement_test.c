@@ -74,6 +74,7 @@ static void write_file(const char *path, const assay_buf *buf) {
   assert_int_equal(fclose(file), 0);
 }
 
+static void log_line(assay_buf *out, const char *format, ...) ASSAY_PRINTF(2, 3);
 static void log_line(assay_buf *out, const char *format, ...) {
   char line[512];
   va_list args;
