@@ -148,9 +148,11 @@ static void add_heptv2_layer(table *t, const char *prefix, const assay_mlpf_conf
   mark_last_unused(t);
   add_vector(t, prefix, ".w_rpe.bias", e);
   mark_last_unused(t);
-  add_linear(t, prefix, "pe_func.position_embedding_head.0", pe, 2);
-  add_norm(t, prefix, ".pe_func.position_embedding_head.1", pe);
-  add_linear(t, prefix, "pe_func.position_embedding_head.3", e, pe);
+  if (config->learned_positions) {
+    add_linear(t, prefix, "pe_func.position_embedding_head.0", pe, 2);
+    add_norm(t, prefix, ".pe_func.position_embedding_head.1", pe);
+    add_linear(t, prefix, "pe_func.position_embedding_head.3", e, pe);
+  }
   add_vector(t, prefix, ".norm1.weight", e);
   add_vector(t, prefix, ".norm2.weight", e);
   add_vector(t, prefix, ".q_norm.weight", d);

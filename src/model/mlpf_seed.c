@@ -114,8 +114,10 @@ static void draw_heptv2_layer(seeder *s, const char *prefix) {
   draw_matrix(s, prefix, ".w_k.weight");
   draw_matrix(s, prefix, ".w_v.weight");
   draw_linear(s, prefix, ".w_rpe");
-  draw_linear(s, prefix, ".pe_func.position_embedding_head.0");
-  draw_linear(s, prefix, ".pe_func.position_embedding_head.3");
+  if (s->config->learned_positions) {
+    draw_linear(s, prefix, ".pe_func.position_embedding_head.0");
+    draw_linear(s, prefix, ".pe_func.position_embedding_head.3");
+  }
   draw_regions(s, prefix);
   draw_matrix(s, prefix, ".ff.gate_proj.weight");
   draw_matrix(s, prefix, ".ff.up_proj.weight");

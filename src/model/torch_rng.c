@@ -81,8 +81,7 @@ static float ln_f32(float x) {
   float y = C[0];
   for (size_t i = 1; i < sizeof C / sizeof C[0]; i++) y = fmaf(y, f, C[i]);
   y = y * f;
-  y = y * z;
-  y = fmaf(k, -2.12194440e-4f, y);
+  y = fmaf(y, z, k * -2.12194440e-4f);
   y = fmaf(-z, 0.5f, y);
   return fmaf(k, 0.693359375f, f + y);
 }

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "base/hash.h"
 #include "model/torch_rng.h"
 
 /* C++ standard, [rand.predef]: the 10000th invocation of a default-constructed mt19937 gives
@@ -86,6 +87,21 @@ static void normals_have_the_moments_of_normals(void **state) {
   assert_true(fabs(squares / N - 1.0) < 0.04);
 }
 
+/* torch.manual_seed(1); torch.randn(200000), by Debian's torch 1.13.1 and the official wheel 2.15.0
+ * (the first 200000 values of a longer draw, which are the same). */
+static void many_normals_equal_those_of_torch_bit_for_bit(void **state) {
+  (void)state;
+  enum { N = 200000 };
+  static float values[N];
+  assay_error err = {0};
+  char hex[ASSAY_SHA256_HEX_BYTES];
+  torch_rng rng;
+  torch_rng_init(&rng, 1);
+  torch_rng_normal(&rng, values, N);
+  assert_int_equal(assay_sha256_bytes(values, sizeof values, hex, &err), ASSAY_OK);
+  assert_string_equal(hex, "19d7928c68160faeda9fe276ce271217f19264a4d66c50cbf54dac30de524439");
+}
+
 /* One ulp of y near 1 is 6e-8; the slope of erfinv there magnifies it. */
 static void erfinv_inverts_erf(void **state) {
   (void)state;
@@ -105,6 +121,7 @@ int main(void) {
       cmocka_unit_test(draws_print_as_torch_prints_them),
       cmocka_unit_test(a_left_over_scalar_normal_is_used_next),
       cmocka_unit_test(normals_have_the_moments_of_normals),
+      cmocka_unit_test(many_normals_equal_those_of_torch_bit_for_bit),
       cmocka_unit_test(erfinv_inverts_erf),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
