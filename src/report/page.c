@@ -193,10 +193,10 @@ static void put_summary_row(const assay_view_group *group, assay_sink *sink) {
   assay_sink_html(sink, group->bundle);
   assay_sink_put(sink, "</th>");
   assay_page_text(sink, group->runtime);
-  assay_page_text(sink, group->controlled ? "controlled" : "brought");
-  assay_page_text(sink, group->dtype);
   assay_page_verdict(sink, group->n_passed == group->n_rows ? "pass" : "fail");
   assay_sink_putf(sink, "<td class=\"n\">%zu of %zu</td>", group->n_passed, group->n_rows);
+  assay_page_text(sink, group->controlled ? "controlled" : "brought");
+  assay_page_text(sink, group->dtype);
   assay_page_cell(sink, worst ? assay_column_find("worst_abs_error")->get(worst) : absent);
   assay_page_cell(sink, worst ? assay_column_find("worst_tolerance_multiple")->get(worst) : absent);
   put_worst(worst, sink);
@@ -210,7 +210,7 @@ void assay_page_put_summary(const assay_view *view, assay_sink *sink) {
   assay_sink_put(sink, "<section id=\"summary\"><h2>Summary</h2>\n");
   assay_page_table_begin(
       sink, "sum", "Verdict for each model on each runtime",
-      "Model|Runtime|Inputs|Precision|Verdict|#Cases passed|#Worst error|#Multiple of tolerance|"
+      "Model|Runtime|Verdict|#Cases passed|Inputs|Precision|#Worst error|#Multiple of tolerance|"
       "Where it is|#p50, fastest – slowest case|ONNX Runtime|Provider");
   for (size_t g = 0; g < view->n_groups; g++) put_summary_row(&view->groups[g], sink);
   assay_page_table_end(sink);
@@ -282,9 +282,10 @@ static void put_header(const assay_view *view, assay_sink *sink) {
 static void put_nav(const assay_view *view, const assay_plots *plots, assay_sink *sink) {
   assay_sink_put(sink, "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a> ");
   if (view->n_reasons) assay_sink_put(sink, "<a href=\"#failures\">What failed</a> ");
-  assay_sink_put(sink, "<a href=\"#runs\">Runs</a> <a href=\"#heads\">Errors by head</a> "
-                       "<a href=\"#timing\">Timing</a> <a href=\"#placement\">Placement</a> ");
+  assay_sink_put(sink, "<a href=\"#runs\">Runs</a> ");
   if (plots->n) assay_sink_put(sink, "<a href=\"#plots\">Plots</a> ");
+  assay_sink_put(sink, "<a href=\"#heads\">Errors by head</a> <a href=\"#timing\">Timing</a> "
+                       "<a href=\"#placement\">Placement</a> ");
   assay_sink_put(sink, "<a href=\"#setup\">Setup</a> <a href=\"#evidence\">Evidence</a> "
                        "<a href=\"#limits\">Limits</a></nav>\n");
 }
@@ -331,10 +332,10 @@ void assay_page_put(const assay_view *view, const assay_plots *plots, assay_sink
   assay_page_put_summary(view, sink);
   assay_page_put_failures(view, sink);
   assay_page_put_runs(view, sink);
+  put_plots(plots, sink);
   assay_page_put_heads(view, sink);
   assay_page_put_timing(view, sink);
   assay_page_put_placement(view, sink);
-  put_plots(plots, sink);
   assay_page_put_setup(view, sink);
   assay_page_put_evidence(view, sink);
   assay_page_put_limits(view, sink);

@@ -128,7 +128,13 @@
   const tables = Array.from(document.querySelectorAll('table.runs, table.heads, table.times, table.places'));
   for (const table of document.querySelectorAll('table:not(.kv)')) addSorting(table);
   if (tables.length) addBar(document.getElementById('runs'), tables);
+  /* Printed heads of tables are repeated on every page, but buttons in them are not: print the words alone. */
+  const headers = Array.from(document.querySelectorAll('thead th')).filter(function (th) { return th.querySelector('button'); });
+  const buttons = headers.map(function (th) { return th.querySelector('button'); });
   addEventListener('beforeprint', function () {
-    for (const fold of document.querySelectorAll('details')) fold.open = true;
+    for (const button of buttons) button.replaceWith(button.textContent);
+  });
+  addEventListener('afterprint', function () {
+    headers.forEach(function (th, i) { th.replaceChildren(buttons[i]); });
   });
 })();

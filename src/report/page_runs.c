@@ -109,7 +109,8 @@ static void put_where(const assay_view_row *row, assay_sink *sink) {
     assay_page_text(sink, NULL);
     return;
   }
-  assay_sink_putf(sink, "<td class=\"s\" title=\"got %.17g, reference %.17g\">", worst.at.got,
+  assay_sink_putf(sink, "<td%s title=\"got %.17g, reference %.17g\">",
+                  strlen(worst.comparison->head) <= 24 ? " class=\"s\"" : "", worst.at.got,
                   worst.at.want);
   assay_sink_html(sink, worst.comparison->head);
   assay_sink_putf(sink, "<br><small>%s vs ", worst.index);
@@ -152,11 +153,11 @@ static void put_run(const assay_view *view, size_t r, assay_sink *sink) {
   const assay_result_timing *timing = assay_view_timing(row);
   assay_sink_put(sink, "<tr>");
   assay_page_case(sink, row, "r", r);
+  assay_page_verdict(sink, row->passed ? "pass" : "fail");
   assay_page_text(sink, row->bundle);
   assay_page_text(sink, row->runtime);
   assay_page_column(sink, row, "b");
   assay_page_column(sink, row, "n");
-  assay_page_verdict(sink, row->passed ? "pass" : "fail");
   assay_page_verdict(sink, assay_view_numbers_word(row));
   assay_page_column(sink, row, "max_abs_error_f32");
   assay_page_column(sink, row, "worst_tolerance_multiple");
@@ -173,7 +174,7 @@ static void put_run(const assay_view *view, size_t r, assay_sink *sink) {
 void assay_page_put_runs(const assay_view *view, assay_sink *sink) {
   assay_sink_put(sink, "<section id=\"runs\"><h2>Runs</h2>\n");
   put_tables(view, "Runs", "runs",
-             "Case|Model|Runtime|#B|#N|Verdict|Numbers|#Error vs FP32|#Multiple of tolerance|Worst "
+             "Case|Verdict|Model|Runtime|#B|#N|Numbers|#Error vs FP32|#Multiple of tolerance|Worst "
              "element|"
              "#Error vs FP64|#FP32 reference vs FP64|Placement|#p50 (ms)|#p99 (ms)|Raw",
              put_run, NULL, sink);

@@ -16,13 +16,14 @@
 #define PANELS_MAX   4    /* cases in a figure of samples */
 #define POINTS_MAX   1000 /* of one drawn series of samples; more are thinned, extremes kept */
 #define LABEL_POINTS 44   /* code points of a label; longer ones lose their middle */
+#define HEAD_POINTS  22   /* the same of a head, which stands below an axis */
 #define RATIO        0.72 /* usual height over width */
 
 /* ---- labels ---- */
 
 /* gnuplot text in double quotes. Only characters that neither gnuplot nor SVG reads as anything but
  * text are kept: letters, digits, a few signs, and what is beyond ASCII and visible. */
-static void put_quoted(assay_sink *sink, const char *text) {
+static void put_label(assay_sink *sink, const char *text, size_t limit) {
   assay_sink shown = {0};
   size_t width = assay_sink_plain_width(text);
   assay_sink_plain(&shown, text); /* hidden characters are marks in ASCII now */
@@ -31,8 +32,8 @@ static void put_quoted(assay_sink *sink, const char *text) {
   for (const char *c = assay_sink_text(&shown); *c; c++) {
     bool more = ((unsigned char)*c & 0xc0) == 0x80; /* of a code point that was begun */
     if (!more) at++;
-    if (width > LABEL_POINTS && at > LABEL_POINTS / 2 && at + LABEL_POINTS / 2 <= width) {
-      if (at == LABEL_POINTS / 2 + 1 && !more) assay_sink_put(sink, "...");
+    if (width > limit && at > limit / 2 && at + limit / 2 <= width) {
+      if (at == limit / 2 + 1 && !more) assay_sink_put(sink, "...");
       continue;
     }
     bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
@@ -41,6 +42,10 @@ static void put_quoted(assay_sink *sink, const char *text) {
   }
   assay_sink_put(sink, "\"");
   assay_sink_reset(&shown);
+}
+
+static void put_quoted(assay_sink *sink, const char *text) {
+  put_label(sink, text, LABEL_POINTS);
 }
 
 static void put_series_name(assay_sink *sink, const assay_view_group *group, const char *end) {
@@ -387,9 +392,10 @@ static void put_head_tics(const head_names *names, assay_sink *body) {
   assay_sink_put(body, "set xtics (");
   for (size_t i = 0; i < names->n; i++) {
     if (i) assay_sink_put(body, ", ");
-    put_quoted(body, names->items[i]);
+    put_label(body, names->items[i], HEAD_POINTS);
     assay_sink_putf(body, " %zu", i);
     size_t width = assay_sink_plain_width(names->items[i]);
+    if (width > HEAD_POINTS) width = HEAD_POINTS;
     if (width > longest) longest = width;
   }
   assay_sink_putf(body, ")\nset xrange [-0.5:%zu.5]\n", names->n ? names->n - 1 : 0);
@@ -446,9 +452,8 @@ static assay_status heads(const figure *f, assay_plot_scripts *scripts, assay_er
   put_log_axis(&range, &s->body);
   put_head_tics(&names, &s->body);
   put_key(s, n_series);
-  assay_sink_put(&s->body,
-                 "set xlabel \"head\"\nset ylabel \"largest |error| / tolerance\"\n"
-                 "plot 1 with lines lc rgb \"black\" lw 2 title \"tolerance\"");
+  assay_sink_put(&s->body, "set xlabel \"head\"\nset ylabel \"largest |error| / tolerance\"\n"
+                           "plot 1 with lines lc rgb \"black\" lw 2 title \"tolerance\"");
   assay_sink_put(&s->body, assay_sink_text(&plots));
   assay_sink_put(&s->body, "\n");
   assay_sink_put(&s->title, "Error by head against its tolerance: ");
@@ -847,7 +852,7 @@ static void put_panels(const panel *panels, size_t n, assay_sink *body) {
                     "plot $s%zu using 1:2 with lines lc rgb \"#0072b2\" lw 1\nunset label 1\n", i);
     assay_sink_putf(body,
                     "set lmargin at screen 0.68\nset rmargin at screen 0.96\nset ylabel "
-                    "\"fraction\" offset 1.5\n"
+                    "\"fraction\" offset 0\n"
                     "set xlabel \"%s\"\n",
                     last ? "latency of a call (ms)" : "");
     put_tics("x", panels[i].least_ms, panels[i].most_ms, body);

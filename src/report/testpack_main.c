@@ -1,5 +1,6 @@
 /* By hand: writes a synthetic package and its report, to look at.
- * Usage: testpack FOLDER RUNTIMES BUNDLES CASES FAULT FAULT_EVERY
+ * Usage: testpack FOLDER                 reports on the package that is there
+ *        testpack FOLDER RUNTIMES BUNDLES CASES FAULT FAULT_EVERY
  * [zero|huge|hostile|brought|unfinished|half]... */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +12,14 @@
 int main(int argc, char **argv) {
   assay_error err = {0};
   assay_view view = {0};
-  if (argc < 7) return 2;
-  testpack_spec spec = {.n_runtimes = (size_t)atoi(argv[2]),
-                        .n_bundles = (size_t)atoi(argv[3]),
-                        .n_cases = (size_t)atoi(argv[4]),
-                        .fault = (testpack_fault)atoi(argv[5]),
-                        .fault_every = (size_t)atoi(argv[6])};
+  if (argc != 2 && argc < 7) return 2;
+  testpack_spec spec = {0};
+  if (argc > 2)
+    spec = (testpack_spec){.n_runtimes = (size_t)atoi(argv[2]),
+                           .n_bundles = (size_t)atoi(argv[3]),
+                           .n_cases = (size_t)atoi(argv[4]),
+                           .fault = (testpack_fault)atoi(argv[5]),
+                           .fault_every = (size_t)atoi(argv[6])};
   for (int i = 7; i < argc; i++) {
     if (strcmp(argv[i], "zero") == 0) spec.zero_error = true;
     if (strcmp(argv[i], "huge") == 0) spec.huge_error = true;
@@ -25,7 +28,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "unfinished") == 0) spec.unfinished = true;
     if (strcmp(argv[i], "half") == 0) spec.half = true;
   }
-  assay_status st = testpack_write(&spec, argv[1], &err);
+  assay_status st = argc > 2 ? testpack_write(&spec, argv[1], &err) : ASSAY_OK;
   if (st == ASSAY_OK) st = assay_view_open(argv[1], &view, &err);
   if (st == ASSAY_OK) st = assay_report_write(&view, NULL, NULL, &err);
   assay_view_close(&view);
