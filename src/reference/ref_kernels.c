@@ -168,7 +168,7 @@ static void rms_norm(const real *x, const real *weight, int64_t rows, int64_t co
 
 /* Keys that are scored before their exponentials are taken: scores of all queries stay in the
  * first-level cache. Whole panels. */
-enum { KEYS_AT_ONCE = 256 };
+enum { KEYS_AT_ONCE = 256, KEYS_SUMMED = 64 };
 _Static_assert(KEYS_AT_ONCE % REF_PANEL == 0, "blocks of keys are whole panels");
 
 enum {
@@ -198,24 +198,22 @@ SIMD_INLINE void score_panel(const real *queries, const real *panel, int64_t dim
   }
 }
 
-/* sums[i] += sum_j p[i,j] v[j] for QUERIES_AT_ONCE queries and PANEL_VECS vectors of the value
- * rows. */
+/* sums[i] += sum_j p[i,j] v[j] for QUERIES_AT_ONCE queries, PANEL_VECS vectors of the value rows,
+ * and a few keys: each few are added up by themselves first, which keeps rounding errors small. */
 SIMD_INLINE void weigh_values(const real *weights, const real *values, int64_t n_keys, int64_t dim,
                               real *sums) {
-  vec sum[QUERIES_AT_ONCE][PANEL_VECS];
-  for (int i = 0; i < QUERIES_AT_ONCE; i++) {
-    for (int v = 0; v < PANEL_VECS; v++) sum[i][v] = vec_load(sums + i * dim + v * LANES);
-  }
+  vec sum[QUERIES_AT_ONCE][PANEL_VECS] = {0};
   for (int64_t j = 0; j < n_keys; j++) {
     for (int v = 0; v < PANEL_VECS; v++) {
       vec value = vec_load(values + j * dim + v * LANES);
-      for (int i = 0; i < QUERIES_AT_ONCE; i++) {
-        sum[i][v] += weights[i * KEYS_AT_ONCE + j] * value;
-      }
+      for (int i = 0; i < QUERIES_AT_ONCE; i++) sum[i][v] += weights[i * KEYS_AT_ONCE + j] * value;
     }
   }
   for (int i = 0; i < QUERIES_AT_ONCE; i++) {
-    for (int v = 0; v < PANEL_VECS; v++) vec_store(sums + i * dim + v * LANES, sum[i][v]);
+    for (int v = 0; v < PANEL_VECS; v++) {
+      real *to = sums + i * dim + v * LANES;
+      vec_store(to, vec_load(to) + sum[i][v]);
+    }
   }
 }
 
@@ -241,13 +239,13 @@ SIMD_INLINE void take_exponentials(real *scores, int64_t n_scores, int64_t padde
     }
     *highest = block_highest;
   }
-  vec sum = *total;
+  vec sum = {0};
   for (int64_t j = 0; j < n_scores; j += LANES) {
     vec weight = vec_exp(vec_load(scores + j) - *highest);
     vec_store(scores + j, weight);
     sum += weight;
   }
-  *total = sum;
+  *total += sum;
 }
 
 static void attend_block(const ref_attention *a, const real *queries, int64_t n_queries,
@@ -268,9 +266,13 @@ static void attend_block(const ref_attention *a, const real *queries, int64_t n_
                       state->sums + i * padded_dim);
   }
   for (int64_t i = 0; i < n_queries; i += QUERIES_AT_ONCE) {
-    for (int64_t c = 0; c < padded_dim; c += REF_PANEL) {
-      weigh_values(scores + i * KEYS_AT_ONCE, a->values + first * padded_dim + c, n_keys,
-                   padded_dim, state->sums + i * padded_dim + c);
+    for (int64_t j = 0; j < n_keys; j += KEYS_SUMMED) {
+      int64_t n = n_keys - j < KEYS_SUMMED ? n_keys - j : KEYS_SUMMED;
+      const real *values = a->values + (first + j) * padded_dim;
+      for (int64_t c = 0; c < padded_dim; c += REF_PANEL) {
+        weigh_values(scores + i * KEYS_AT_ONCE + j, values + c, n, padded_dim,
+                     state->sums + i * padded_dim + c);
+      }
     }
   }
 }
