@@ -75,7 +75,9 @@ assay_value assay_build_activation(assay_build *b, const char *label, assay_valu
   case ASSAY_MLPF_RELU:
     return assay_build_op1(b, "Relu", label, x);
   case ASSAY_MLPF_RELU6: {
-    assay_value inputs[] = {x, assay_build_f32(b, 0.0f), assay_build_f32(b, 6.0f)};
+    assay_value low = assay_build_f32(b, 0.0f);
+    assay_value high = assay_build_f32(b, 6.0f);
+    assay_value inputs[] = {x, low, high};
     return assay_graph_op(g, "Clip", label, inputs, 3, NULL, 0);
   }
   case ASSAY_MLPF_LEAKYRELU:
@@ -105,11 +107,9 @@ assay_value assay_build_layer_norm(assay_build *b, const char *scope, assay_valu
   if (gamma == NULL || beta == NULL) return (assay_value){NULL};
   assay_graph *g = b->graph;
   assay_graph_push_scope(g, scope);
-  assay_value inputs[] = {
-      x,
-      assay_graph_add_initializer(g, "weight", ASSAY_DTYPE_F32, 1, &n, gamma),
-      assay_graph_add_initializer(g, "bias", ASSAY_DTYPE_F32, 1, &n, beta),
-  };
+  assay_value weight_init = assay_graph_add_initializer(g, "weight", ASSAY_DTYPE_F32, 1, &n, gamma);
+  assay_value bias_init = assay_graph_add_initializer(g, "bias", ASSAY_DTYPE_F32, 1, &n, beta);
+  assay_value inputs[] = {x, weight_init, bias_init};
   assay_attr attrs[] = {ASSAY_ATTR_I("axis", -1), ASSAY_ATTR_F("epsilon", LAYER_NORM_EPSILON),
                         ASSAY_ATTR_I("stash_type", 1)};
   assay_value y =

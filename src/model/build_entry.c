@@ -58,8 +58,9 @@ static bool needs_key_bias(const assay_mlpf_config *config) {
 
 static assay_value key_bias(assay_build *b) {
   assay_value valid = assay_build_unsqueeze(b, "valid_key", b->valid, (const int64_t[]){1, 2}, 2);
-  return assay_build_where(b, "key_bias", valid, assay_build_f32(b, 0.0f),
-                           assay_build_f32(b, MASKED_KEY_BIAS));
+  assay_value admitted = assay_build_f32(b, 0.0f);
+  assay_value masked = assay_build_f32(b, MASKED_KEY_BIAS);
+  return assay_build_where(b, "key_bias", valid, admitted, masked);
 }
 
 void assay_build_entry(assay_build *b) {

@@ -54,13 +54,15 @@ static assay_value phi_strict(assay_build *b, assay_value y, assay_value x) {
   assay_value abs_y = assay_build_op1(b, "Abs", "abs_y", y);
   assay_value abs_x = assay_build_op1(b, "Abs", "abs_x", x);
   assay_value r = arctan_unit(b, octant_ratio(b, abs_y, abs_x));
-  r = assay_build_where(
-      b, "steep", assay_build_op2(b, "Greater", "is_steep", abs_y, abs_x),
-      assay_build_op2(b, "Sub", "half_pi_minus", assay_build_f32(b, HALF_PI_F32), r), r);
-  r = assay_build_where(b, "left", assay_build_op2(b, "Less", "is_left", x, zero),
-                        assay_build_op2(b, "Sub", "pi_minus", assay_build_f32(b, PI_F32), r), r);
-  return assay_build_where(b, "lower", assay_build_op2(b, "Less", "is_lower", y, zero),
-                           assay_build_op1(b, "Neg", "minus", r), r);
+  assay_value is_steep = assay_build_op2(b, "Greater", "is_steep", abs_y, abs_x);
+  assay_value other =
+      assay_build_op2(b, "Sub", "half_pi_minus", assay_build_f32(b, HALF_PI_F32), r);
+  r = assay_build_where(b, "steep", is_steep, other, r);
+  assay_value is_left = assay_build_op2(b, "Less", "is_left", x, zero);
+  other = assay_build_op2(b, "Sub", "pi_minus", assay_build_f32(b, PI_F32), r);
+  r = assay_build_where(b, "left", is_left, other, r);
+  assay_value is_lower = assay_build_op2(b, "Less", "is_lower", y, zero);
+  return assay_build_where(b, "lower", is_lower, assay_build_op1(b, "Neg", "minus", r), r);
 }
 
 /* True where the sign bit is set, of -0 too. */
@@ -77,12 +79,14 @@ static assay_value is_negative(assay_build *b, const char *label, assay_value x)
 static assay_value phi_native(assay_build *b, assay_value y, assay_value x) {
   assay_value zero = assay_build_f32(b, 0.0f);
   assay_value arctan = assay_build_op1(b, "Atan", "Atan", assay_build_op2(b, "Div", "slope", y, x));
-  assay_value extent = assay_build_op2(b, "Add", "extent", assay_build_op1(b, "Abs", "abs_y", y),
-                                       assay_build_op1(b, "Abs", "abs_x", x));
+  assay_value abs_y = assay_build_op1(b, "Abs", "abs_y", y);
+  assay_value abs_x = assay_build_op1(b, "Abs", "abs_x", x);
+  assay_value extent = assay_build_op2(b, "Add", "extent", abs_y, abs_x);
   assay_value is_off_origin = assay_build_op2(b, "Greater", "is_off_origin", extent, zero);
   arctan = assay_build_where(b, "arctan_or_zero", is_off_origin, arctan, zero);
-  assay_value turn = assay_build_where(b, "signed_pi", is_negative(b, "is_lower", y),
-                                       assay_build_f32(b, -PI_F32), assay_build_f32(b, PI_F32));
+  assay_value minus_pi = assay_build_f32(b, -PI_F32);
+  assay_value pi = assay_build_f32(b, PI_F32);
+  assay_value turn = assay_build_where(b, "signed_pi", is_negative(b, "is_lower", y), minus_pi, pi);
   assay_value turned = assay_build_op2(b, "Add", "turned", arctan, turn);
   return assay_build_where(b, "left", is_negative(b, "is_left", x), turned, arctan);
 }
@@ -152,7 +156,9 @@ static assay_value count_up(assay_build *b, const char *label, assay_value n) {
   assay_graph *g = b->graph;
   assay_graph_push_scope(g, label);
   assay_value limit = assay_build_op1(b, "Squeeze", "Squeeze", n);
-  assay_value inputs[] = {assay_graph_const_i64(g, 0), limit, assay_graph_const_i64(g, 1)};
+  assay_value start = assay_graph_const_i64(g, 0);
+  assay_value step = assay_graph_const_i64(g, 1);
+  assay_value inputs[] = {start, limit, step};
   assay_value out = assay_graph_op(g, "Range", "Range", inputs, 3, NULL, 0);
   assay_graph_pop_scope(g);
   return out;
@@ -176,10 +182,10 @@ static void dynamic_tables(assay_build *b, index_tables *out) {
                                  assay_build_op2(b, "Mul", "table_rows_before", before, h), heads);
   /* (b J + j) N + p */
   assay_value sorts = index_constant(b, "sort", 2, column, own_index);
-  assay_value first = assay_build_op2(
-      b, "Add", "bucket_row0",
-      assay_build_op2(b, "Mul", "bucket_rows_before", before, assay_graph_const_i64(b->graph, j)),
-      assay_build_op2(b, "Mul", "sort_rows_before", sorts, s->n_elems));
+  assay_value events_before =
+      assay_build_op2(b, "Mul", "bucket_rows_before", before, assay_graph_const_i64(b->graph, j));
+  assay_value sorts_before = assay_build_op2(b, "Mul", "sort_rows_before", sorts, s->n_elems);
+  assay_value first = assay_build_op2(b, "Add", "bucket_row0", events_before, sorts_before);
   s->bucket_row = assay_build_op2(b, "Add", "bucket_row", first, out->place);
 }
 
@@ -341,19 +347,18 @@ static assay_value hash_of(assay_build *b, const char *layer_name) {
   const float *alpha = assay_build_weight(b, name.text);
   assay_value a0 = sort_constant(b, "alpha_eta", alpha, 0, alpha_of);
   assay_value a1 = sort_constant(b, "alpha_phi", alpha, 1, alpha_of);
-  return assay_build_op2(b, "Add", "hash",
-                         assay_build_op2(b, "Mul", "eta_part", b->sorting.eta, a0),
-                         assay_build_op2(b, "Mul", "phi_part", b->sorting.phi, a1));
+  assay_value eta_part = assay_build_op2(b, "Mul", "eta_part", b->sorting.eta, a0);
+  assay_value phi_part = assay_build_op2(b, "Mul", "phi_part", b->sorting.phi, a1);
+  return assay_build_op2(b, "Add", "hash", eta_part, phi_part);
 }
 
 /* (29) before padding is moved to the end; range [B,J,1] is (27). The factor of the phi index is
  * made of R_eta, as upstream has it. */
 static assay_value sort_key(assay_build *b, assay_value hash, assay_value i_eta, assay_value i_phi,
                             const float *regions) {
-  assay_value range = assay_build_op2(
-      b, "Sub", "range",
-      assay_build_reduce(b, "ReduceMax", "hash_max", hash, /*axis=*/2, /*keep_dim=*/true),
-      assay_build_reduce(b, "ReduceMin", "hash_min", hash, /*axis=*/2, /*keep_dim=*/true));
+  assay_value most = assay_build_reduce(b, "ReduceMax", "hash_max", hash, 2, /*keep_dim=*/true);
+  assay_value least = assay_build_reduce(b, "ReduceMin", "hash_min", hash, 2, /*keep_dim=*/true);
+  assay_value range = assay_build_op2(b, "Sub", "range", most, least);
   assay_value stride = sort_constant(b, "stride", regions, 0, stride_of);
   assay_value by_phi = assay_build_op2(
       b, "Mul", "phi_stride", assay_build_op2(b, "Mul", "phi_range", i_phi, range), stride);

@@ -81,8 +81,8 @@ static void regress_all(assay_build *b, assay_value x, assay_value out[ASSAY_MLP
 
 /* |x| <= FLT_MAX: false for NaN and both infinities. */
 static assay_value is_finite(assay_build *b, assay_value x) {
-  return assay_build_op2(b, "LessOrEqual", "is_finite", assay_build_op1(b, "Abs", "Abs", x),
-                         assay_build_f32(b, FLT_MAX));
+  assay_value magnitude = assay_build_op1(b, "Abs", "Abs", x);
+  return assay_build_op2(b, "LessOrEqual", "is_finite", magnitude, assay_build_f32(b, FLT_MAX));
 }
 
 /* log(E/X5) from the pt and eta outputs, plus what the energy head adds, at least 0. The
@@ -97,16 +97,16 @@ static assay_value energy(assay_build *b, assay_value log_pt, assay_value eta,
   assay_value falling =
       assay_build_op1(b, "Exp", "exp_minus_eta", assay_build_op1(b, "Neg", "minus_eta", eta));
   assay_value sinh2 = assay_build_op2(b, "Sub", "twice_sinh_eta", rising, falling);
-  assay_value pz = assay_build_op2(b, "Mul", "pz", assay_build_op2(b, "Mul", "twice_pz", pt, sinh2),
-                                   assay_build_f32(b, 0.5f));
-  assay_value square =
-      assay_build_op2(b, "Add", "p_squared", assay_build_op2(b, "Mul", "pt_squared", pt, pt),
-                      assay_build_op2(b, "Mul", "pz_squared", pz, pz));
+  assay_value twice_pz = assay_build_op2(b, "Mul", "twice_pz", pt, sinh2);
+  assay_value pz = assay_build_op2(b, "Mul", "pz", twice_pz, assay_build_f32(b, 0.5f));
+  assay_value pt2 = assay_build_op2(b, "Mul", "pt_squared", pt, pt);
+  assay_value pz2 = assay_build_op2(b, "Mul", "pz_squared", pz, pz);
+  assay_value square = assay_build_op2(b, "Add", "p_squared", pt2, pz2);
   assay_value p = assay_build_op1(b, "Sqrt", "p", square);
   assay_value ratio = assay_build_op2(b, "Div", "ratio", p, b->columns[5]);
   assay_value log_ratio = assay_build_op1(b, "Log", "log_ratio", ratio);
-  assay_value finite = assay_build_where(b, "finite_or_zero", is_finite(b, log_ratio), log_ratio,
-                                         assay_build_f32(b, 0.0f));
+  assay_value finite = is_finite(b, log_ratio);
+  finite = assay_build_where(b, "finite_or_zero", finite, log_ratio, assay_build_f32(b, 0.0f));
   assay_value added = assay_build_op1(b, "Relu", "Relu", correction);
   assay_value sum = assay_build_op2(b, "Add", "Add", finite, added);
   assay_graph_pop_scope(b->graph);

@@ -3,7 +3,9 @@
  * (build_entry.c), attention (build_attention.c), sorting into buckets (build_hashing.c), HEPTv2
  * layers (build_heptv2.c), and heads and outputs (build_heads.c).
  *
- * No call here returns a status: the graph remembers the first error (onnx/graph.h).
+ * No call here returns a status: the graph remembers the first error (onnx/graph.h). C leaves open
+ * in which order arguments are evaluated, and nodes are written in the order of their adding: a
+ * call takes at most one argument that adds something, so that every compiler gives the same file.
  *
  * Dimension letters of all these files, as in models.md: B batch, N elements, F features, T element
  * types, E embedding, W width, H heads, d = E/H, D representation, C classes; HEPTv2: NH hashes,
