@@ -8,8 +8,9 @@
 #include "base/alloc.h"
 #include "package/npz.h"
 
-#define READ_MAX_BYTES ((uint64_t)4 << 30) /* larger arrays are described by their headers alone   \
-                                            */
+#define READ_MAX_BYTES                                                                             \
+  ((uint64_t)4 << 30) /* larger arrays are described by their headers alone                        \
+                       */
 
 /* Over the finite values; reason says why there are none. */
 typedef struct values {
@@ -183,8 +184,10 @@ static void print_listing(const char *path, const listing *list, bool is_npz) {
   inspect_size(total_bytes, size);
   if (is_npz)
     printf("%s: NumPy archive, %zu array%s, %s\n", safe, list->n, list->n == 1 ? "" : "s", size);
-  else
+  else if (list->entries[0].dtype != ASSAY_DTYPE_NONE)
     printf("%s: NumPy array, %s\n", safe, size);
+  else
+    printf("%s: NumPy array\n", safe);
   inspect_table table = {.n_cols = 7};
   static const char *const head[] = {"name", "type", "shape", "storage", "min", "max", "other"};
   for (size_t i = 0; i < 7 && list->n > 0; i++) inspect_table_add(&table, "%s", head[i]);
@@ -192,7 +195,7 @@ static void print_listing(const char *path, const listing *list, bool is_npz) {
     const assay_npz_entry_info *entry = &list->entries[i];
     char shape[INSPECT_TEXT_BYTES];
     assay_shape_text(entry->dims, entry->rank, shape, sizeof shape);
-    inspect_table_add(&table, "%s", is_npz ? entry->name : "-");
+    inspect_table_add(&table, "%s", is_npz ? entry->name : "(no name)");
     inspect_table_add(&table, "%s", entry->descr);
     inspect_table_add(&table, "%s", shape);
     inspect_table_add(&table, "%s", storage_of(entry));

@@ -114,11 +114,12 @@ const char *inspect_config_line(const assay_mlpf_config *config, char out[INSPEC
              (long long)config->block_size);
   }
   snprintf(out, INSPECT_TEXT_BYTES,
-           "%s, %s: %lld layers, width %lld, %lld heads of %lld%s; key mask %s, phi %s",
+           "%s, %s: %lld layer%s, width %lld, %lld heads of %lld%s; key mask %s, phi %s",
            assay_mlpf_arch_name(config->arch), config->dataset[0] ? config->dataset : "no dataset",
-           (long long)config->num_convs, (long long)config->embedding_dim,
-           (long long)config->num_heads, (long long)config->head_dim, hashing,
-           assay_mlpf_key_mask_name(config->key_mask), assay_mlpf_phi_name(config->phi));
+           (long long)config->num_convs, config->num_convs == 1 ? "" : "s",
+           (long long)config->embedding_dim, (long long)config->num_heads,
+           (long long)config->head_dim, hashing, assay_mlpf_key_mask_name(config->key_mask),
+           assay_mlpf_phi_name(config->phi));
   return out;
 }
 

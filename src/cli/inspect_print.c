@@ -1,6 +1,7 @@
 /* Printing for `assay inspect`: safe texts, sizes, lines with a label, tables that line up. */
 #include "cli/inspect.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/text.h"
 
 #define LABEL_COLUMNS 12
+#define COLUMNS_MAX   8 /* of a table */
 
 const char *inspect_safe(const char *text, char out[INSPECT_TEXT_BYTES]) {
   assay_text_printable(text == NULL ? "" : text, out, INSPECT_TEXT_BYTES);
@@ -82,8 +84,9 @@ static size_t columns_of(const char *text) {
   return n;
 }
 
+/* Or nothing. */
 static bool is_number(const char *text) {
-  return *text == '\0' || strspn(text, "0123456789.+-eE") == strlen(text);
+  return strspn(text, "0123456789.+-eE") == strlen(text);
 }
 
 typedef struct column {
@@ -105,27 +108,29 @@ static column measure(const inspect_table *table, size_t col) {
   return c;
 }
 
-static void print_row(const inspect_table *table, size_t row) {
+static void print_row(const inspect_table *table, const column *columns, size_t row) {
   size_t pending = 0; /* spaces held back, so that no line ends in them */
   for (size_t col = 0; col < table->n_cols; col++) {
     const char *cell = table->cells[row * table->n_cols + col];
-    column c = measure(table, col);
-    size_t padding = c.width - columns_of(cell);
-    if (c.right) pending += padding;
+    size_t padding = columns[col].width - columns_of(cell);
+    if (columns[col].right) pending += padding;
     if (*cell != '\0') {
       printf("%*s%s", (int)pending, "", cell);
       pending = 0;
     }
-    if (!c.right) pending += padding;
+    if (!columns[col].right) pending += padding;
     pending += 2;
   }
   putchar('\n');
 }
 
 void inspect_table_print(inspect_table *table, const char *label) {
+  column columns[COLUMNS_MAX];
+  assert(table->n_cols <= COLUMNS_MAX);
+  for (size_t col = 0; col < table->n_cols; col++) columns[col] = measure(table, col);
   for (size_t row = 0; row < table->n / table->n_cols; row++) {
     printf("  %-*s ", LABEL_COLUMNS, row == 0 ? label : "");
-    print_row(table, row);
+    print_row(table, columns, row);
   }
   if (table->failed) printf("  (memory ran out: some of this is missing)\n");
   for (size_t i = 0; i < table->n; i++) assay_free(table->cells[i]);
