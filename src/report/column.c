@@ -42,7 +42,7 @@ COLUMN(reference, row->has_reference_error ? assay_cell_error(row->reference_max
 
 void assay_table_worst(const assay_view_row *row, assay_worst *out) {
   const assay_result_comparison *c = row->worst;
-  *out = (assay_worst){.comparison = c, .at = {.index = -1, .got = NAN, .want = NAN}};
+  *out = (assay_worst){.comparison = c, .at = {.index = -1, .got = nan(""), .want = nan("")}};
   if (c == NULL || !c->same_shape || !c->same_dtype) return;
   out->at = c->n_class_mismatch ? c->first_class_mismatch : c->max_tol_at;
   assay_view_index_text(c->shape, out->at.index, out->index, sizeof out->index);
@@ -276,6 +276,6 @@ const assay_column *assay_column_find(const char *name) {
   for (size_t i = 0; i < assay_n_columns; i++) {
     if (strcmp(assay_columns[i].name, name) == 0) return &assay_columns[i];
   }
-  assert(!"a column of that name");
+  assert(false); /* a name that no column has */
   return NULL;
 }

@@ -136,12 +136,12 @@ static void put_placed(const assay_view_row *row, assay_sink *sink) {
 
 static void put_raw_links(const assay_view_row *row, assay_sink *sink) {
   static const char *const labels[] = {"timing", "placement"};
-  assay_sink_put(sink, "<td>");
+  assay_sink_put(sink, "<td class=\"s\">");
   bool any = false;
   for (int mode = 0; mode < ASSAY_VIEW_N_MODES; mode++) {
     const assay_view_run *run = &row->runs[mode];
     if (run->n_files == 0 || run->files[0].sha256[0] == 0) continue;
-    if (any) assay_sink_put(sink, "<br>");
+    if (any) assay_sink_put(sink, " &nbsp; ");
     assay_page_link(sink, run->files[0].path, run->files[0].sha256, labels[mode]);
     any = true;
   }

@@ -291,7 +291,7 @@ static void fill_comparison(maker *m, size_t h, const char *reference, size_t c,
   out->n_padding = b * (n / 10) * head->width;
   if (fault == TESTPACK_NAN && h == 0) {
     out->n_class_mismatch = 3;
-    fail_point(&out->first_class_mismatch, 5, NAN, 0.5);
+    fail_point(&out->first_class_mismatch, 5, nan(""), 0.5);
     bad = true;
   }
   if (bad || m->spec->huge_error) {
