@@ -268,6 +268,16 @@ static assay_status end_without_word(attempt *a, const assay_child_result *child
   return end_as(a, ASSAY_RESULT_CRASHED, stage, reason, err);
 }
 
+/* worker.json says that all was done, and yet. */
+static assay_status end_with_failure(attempt *a, const assay_child_result *child,
+                                     assay_error *err) {
+  char reason[2 * LAST_LINE_BYTES], line[LAST_LINE_BYTES];
+  last_line(a->folder, STDERR_FILE, line, sizeof line);
+  snprintf(reason, sizeof reason, "the worker finished, and then ended with status %d%s%s",
+           child->exit_code, line[0] != '\0' ? ": " : "", line);
+  return end_as(a, ASSAY_RESULT_FAILED, assay_worker_last_stage(a->folder), reason, err);
+}
+
 static assay_status take_facts(attempt *a, assay_error *err) {
   assay_result *result = a->result;
   const assay_worker_facts *facts = &a->facts;
@@ -316,9 +326,7 @@ static assay_status take_end(attempt *a, const assay_child_result *child, assay_
   if (!a->has_facts) return end_without_word(a, child, reading.text, err);
   if (!a->facts.finished)
     return end_as(a, ASSAY_RESULT_FAILED, a->facts.stage, a->facts.reason, err);
-  if (child->exit_code != 0)
-    return end_as(a, ASSAY_RESULT_FAILED, assay_worker_last_stage(a->folder),
-                  "the worker finished, and then ended with a failure", err);
+  if (child->exit_code != 0) return end_with_failure(a, child, err);
   if (child->left_children)
     return end_as(a, ASSAY_RESULT_FAILED, assay_worker_last_stage(a->folder),
                   "the worker left processes behind, which were killed", err);

@@ -112,8 +112,17 @@ static assay_status read_run(const assay_json *item, void *out, assay_error *err
   ASSAY_TRY(assay_fields_read(item, run_fields, N_OF(run_fields), run_others, N_OF(run_others), run,
                               err));
   ASSAY_TRY(assay_json_need_string(item, "mode", &mode, err));
-  if (assay_result_mode_of_name(mode, &run->mode)) return ASSAY_OK;
-  return assay_fail(err, ASSAY_E_FORMAT, "'mode': expected timing or placement, found '%s'", mode);
+  if (!assay_result_mode_of_name(mode, &run->mode))
+    return assay_fail(err, ASSAY_E_FORMAT, "'mode': expected timing or placement, found '%s'",
+                      mode);
+  char *folder = assay_result_folder(run->runtime, run->bundle, run->case_name, run->mode);
+  if (folder == NULL) return assay_fail_memory(err, strlen(run->folder) + 1);
+  assay_status st = ASSAY_OK;
+  if (strcmp(folder, run->folder) != 0)
+    st =
+        assay_fail(err, ASSAY_E_FORMAT, "'folder': expected '%s', found '%s'", folder, run->folder);
+  assay_free(folder);
+  return st;
 }
 
 static assay_status read_settings(const assay_json *root, assay_package *out, assay_error *err) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -49,13 +50,21 @@ static bool is_skipped(const walk *w, const char *relative) {
   return false;
 }
 
+/* As assay_path_kind_of, but a symbolic link is a thing of its own, wherever it leads. */
+static assay_path_kind kind_of(const char *path) {
+  struct stat info;
+  if (lstat(path, &info) != 0) return ASSAY_PATH_NONE;
+  if (S_ISREG(info.st_mode)) return ASSAY_PATH_FILE;
+  return S_ISDIR(info.st_mode) ? ASSAY_PATH_FOLDER : ASSAY_PATH_OTHER;
+}
+
 static assay_status walk_folder(walk *w, const char *relative, int depth, assay_error *err);
 
 static assay_status walk_one(walk *w, const char *relative, int depth, assay_error *err) {
   if (is_skipped(w, relative)) return ASSAY_OK;
   char *path = assay_path_join(w->root, relative);
   if (path == NULL) return assay_fail_memory(err, strlen(w->root) + strlen(relative) + 2);
-  assay_path_kind kind = assay_path_kind_of(path);
+  assay_path_kind kind = kind_of(path);
   assay_status st = ASSAY_OK;
   if (kind == ASSAY_PATH_FOLDER)
     st = walk_folder(w, relative, depth + 1, err);
@@ -142,7 +151,7 @@ static assay_status compare_entry(const assay_tree_entry *entry, const char *fol
   char *path = assay_path_join(folder, entry->file);
   if (path == NULL) return assay_fail_memory(err, strlen(folder) + strlen(entry->file) + 2);
   detail[0] = '\0';
-  if (assay_path_kind_of(path) != ASSAY_PATH_FILE)
+  if (kind_of(path) != ASSAY_PATH_FILE)
     snprintf(detail, detail_bytes, "expected a file, found something else");
   else if (assay_sha256_file(path, sha256, &size_bytes, &reading))
     snprintf(detail, detail_bytes, "%s", reading.text);
