@@ -422,15 +422,19 @@ static bool fill_inputs(assay_graph *graph, Onnx__NodeProto *node, const assay_o
   if (node->input == NULL) return false;
   node->n_input = n_inputs;
   for (size_t i = 0; i < n_inputs; i++) {
-    const char *name = known(graph, inputs[i]);
-    if (name == NULL && (inputs[i].name != NULL || i < op->min_inputs)) {
-      assay_graph_fail(graph, ASSAY_E_INTERNAL, "input %zu of %s '%s' is %s%s%s", i, op->name,
-                       node->name, inputs[i].name == NULL ? "absent" : "'",
-                       inputs[i].name == NULL ? "" : inputs[i].name,
-                       inputs[i].name == NULL ? "" : "', no value of this graph");
+    const char *name = inputs[i].name == NULL ? ABSENT : known(graph, inputs[i]);
+    if (name == NULL) {
+      assay_graph_fail(graph, ASSAY_E_INTERNAL,
+                       "input %zu of %s '%s' is '%s', no value of this graph", i, op->name,
+                       node->name, inputs[i].name);
       return false;
     }
-    node->input[i] = lend(name == NULL ? ABSENT : name);
+    if (name == ABSENT && i < op->min_inputs) {
+      assay_graph_fail(graph, ASSAY_E_INTERNAL, "input %zu of %s '%s' is absent", i, op->name,
+                       node->name);
+      return false;
+    }
+    node->input[i] = lend(name);
   }
   return true;
 }
