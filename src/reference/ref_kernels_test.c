@@ -1,0 +1,325 @@
+/* Each kernel of each instruction set that this processor has, against its definition in long
+ * double or double. Compiled for each precision. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "reference/ref_blas.h"
+#include "reference/ref_kernels.h"
+
+#if REF_BITS == 32
+#define EPSILON  (double)FLT_EPSILON
+#define SMALLEST (double)FLT_MIN /* normal; below it digits are lost */
+#else
+#define EPSILON  DBL_EPSILON
+#define SMALLEST DBL_MIN
+#endif
+
+static const char *const isas[] = {"baseline", "avx2", "avx512"};
+
+static uint32_t random_state = 1;
+
+static double uniform(double low, double high) { /* xorshift */
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 17;
+  random_state ^= random_state << 5;
+  return low + (high - low) * (random_state / 4294967296.0);
+}
+
+static void fill(real *x, int64_t n, double low, double high) {
+  for (int64_t i = 0; i < n; i++) x[i] = (real)uniform(low, high);
+}
+
+static void check(const char *isa, const char *what, int64_t i, real got, double expected,
+                  double tolerance) {
+  if (fabs((double)got - expected) <= tolerance) return;
+  fail_msg("%s, %s, element %lld: got %.17g, expected %.17g: differs by %.3g, allowed %.3g", isa,
+           what, (long long)i, (double)got, expected, fabs((double)got - expected), tolerance);
+}
+
+typedef void (*kernel_test)(const ref_kernels *kernels);
+
+static void on_each_isa(kernel_test test) {
+  int n = 0;
+  for (size_t i = 0; i < sizeof isas / sizeof isas[0]; i++) {
+    const ref_kernels *kernels = ref_kernels_find(isas[i]);
+    if (kernels == NULL) continue;
+    assert_string_equal(kernels->name, isas[i]);
+    test(kernels);
+    n++;
+  }
+  assert_true(n > 0);
+}
+
+static void an_unknown_instruction_set_is_not_found(void **state) {
+  (void)state;
+  assert_null(ref_kernels_find("mmx"));
+  assert_non_null(ref_kernels_find(/*name=*/NULL));
+}
+
+static double activation(ref_act act, double x) {
+  switch (act) {
+  case REF_ACT_NONE:
+    return x;
+  case REF_ACT_ELU:
+    return x > 0 ? x : expm1(x);
+  case REF_ACT_RELU:
+    return x > 0 ? x : 0;
+  case REF_ACT_RELU6:
+    return x < 0 ? 0 : x > 6 ? 6 : x;
+  case REF_ACT_LEAKYRELU:
+    return x > 0 ? x : 0.01 * x;
+  case REF_ACT_GELU:
+    return x * 0.5 * (1 + erf(x * sqrt(0.5)));
+  case REF_ACT_SILU:
+    return x / (1 + exp(-x));
+  }
+  return NAN;
+}
+
+/* 4 units of the value, or of the largest term where two cancel (GELU: half of x). */
+static void activations(const ref_kernels *kernels) {
+  enum { ROWS = 3, COLS = 37 }; /* no multiple of any vector */
+  for (int act = REF_ACT_NONE; act <= REF_ACT_SILU; act++) {
+    real x[ROWS * COLS], bias[COLS], out[ROWS * COLS];
+    fill(x, ROWS * COLS, -12, 12);
+    fill(bias, COLS, -1, 1);
+    x[0] = -bias[0]; /* exactly zero */
+    x[1] = -200 - bias[1];
+    x[2] = 200 - bias[2];
+    x[3] = (real)-1e-6 - bias[3];
+    for (int with_bias = 0; with_bias < 2; with_bias++) {
+      memcpy(out, x, sizeof x);
+      kernels->bias_act(out, with_bias ? bias : NULL, ROWS, COLS, (ref_act)act);
+      for (int i = 0; i < ROWS * COLS; i++) {
+        double sum = (double)(with_bias ? x[i] + bias[i % COLS] : x[i]);
+        double expected = activation((ref_act)act, sum);
+        double scale = act == REF_ACT_GELU ? fmax(fabs(sum), fabs(expected)) : fabs(expected);
+        check(kernels->name, "activation", i, out[i], expected, 4 * EPSILON * scale + SMALLEST);
+      }
+    }
+  }
+}
+
+static void activations_follow_their_definitions(void **state) {
+  (void)state;
+  on_each_isa(activations);
+}
+
+static void elementwise(const ref_kernels *kernels) {
+  enum { N = 101 };
+  real gate[N], up[N], x[N], shift[N], out[N];
+  fill(gate, N, -9, 9);
+  fill(up, N, -3, 3);
+  memcpy(out, gate, sizeof gate);
+  kernels->gated_silu(out, up, N);
+  for (int i = 0; i < N; i++) {
+    double expected = activation(REF_ACT_SILU, (double)gate[i]) * (double)up[i];
+    check(kernels->name, "gated silu", i, out[i], expected, 6 * EPSILON * fabs(expected));
+  }
+  fill(shift, N, -2, 2);
+  for (int i = 0; i < N; i++) x[i] = shift[i] - (real)uniform(0, 20);
+  x[0] = -(real)INFINITY;
+  memcpy(out, x, sizeof x);
+  kernels->exp_shifted(out, shift, N);
+  for (int i = 0; i < N; i++) {
+    double expected = exp((double)(x[i] - shift[i]));
+    check(kernels->name, "exp", i, out[i], expected, 2 * EPSILON * expected);
+  }
+}
+
+static void gates_and_exponentials_follow_their_definitions(void **state) {
+  (void)state;
+  on_each_isa(elementwise);
+}
+
+static void norms(const ref_kernels *kernels) {
+  enum { COLS_MAX = 130 };
+  const int64_t widths[] = {1, 2, 15, 16, 17, 33, 128, COLS_MAX};
+  for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++) {
+    int64_t n = widths[w];
+    real x[2 * COLS_MAX], weight[COLS_MAX], bias[COLS_MAX], layer[2 * COLS_MAX], rms[2 * COLS_MAX];
+    fill(x, 2 * n, 3, 5); /* a mean far from zero: a one-pass variance would lose digits */
+    fill(weight, n, 0.5, 2);
+    fill(bias, n, -1, 1);
+    kernels->layer_norm(x, weight, bias, /*rows=*/2, n, layer);
+    kernels->rms_norm(x, weight, /*rows=*/2, n, rms);
+    for (int64_t row = 0; row < 2; row++) {
+      long double mean = 0, variance = 0, square = 0;
+      for (int64_t i = 0; i < n; i++) mean += (long double)x[row * n + i] / n;
+      for (int64_t i = 0; i < n; i++) {
+        long double value = (long double)x[row * n + i];
+        variance += (value - mean) * (value - mean) / n;
+        square += value * value / n;
+      }
+      for (int64_t i = 0; i < n; i++) {
+        double value = (double)x[row * n + i], factor = (double)weight[i];
+        double scale = factor / sqrt((double)variance + 1e-5);
+        double normalised = (double)(x[row * n + i] - mean) * scale;
+        /* the mean is rounded in units of 4, the rest in units of the result */
+        check(kernels->name, "layer norm", i, layer[row * n + i], normalised + (double)bias[i],
+              8 * EPSILON * scale + 8 * EPSILON * fabs(normalised) + 2 * EPSILON);
+        check(kernels->name, "rms norm", i, rms[row * n + i],
+              value / sqrt((double)square + 1e-6) * factor, 16 * EPSILON * factor);
+      }
+    }
+    real in_place[2 * COLS_MAX];
+    memcpy(in_place, x, sizeof in_place);
+    kernels->layer_norm(in_place, weight, bias, /*rows=*/2, n, in_place);
+    assert_memory_equal(in_place, layer, (size_t)(2 * n) * sizeof(real));
+  }
+}
+
+static void norms_follow_their_definitions(void **state) {
+  (void)state;
+  on_each_isa(norms);
+}
+
+enum { KEYS_MAX = 600, DIM_MAX = 40, QUERIES = REF_QUERIES };
+
+/* Row-major keys and values to panels and padded rows. */
+static void lay_out(const real *k, const real *v, int64_t n, int64_t dim, real *panels,
+                    real *rows) {
+  int64_t padded = ref_padded_dim(dim);
+  memset(panels, 0, (size_t)(ref_whole_panels(n) * dim) * sizeof(real));
+  memset(rows, 0, (size_t)(ref_whole_panels(n) * padded) * sizeof(real));
+  for (int64_t j = 0; j < n; j++) {
+    for (int64_t c = 0; c < dim; c++) {
+      panels[j / REF_PANEL * REF_PANEL * dim + c * REF_PANEL + j % REF_PANEL] = k[j * dim + c];
+      rows[j * padded + c] = v[j * dim + c];
+    }
+  }
+}
+
+static void check_attention(const ref_kernels *kernels, int64_t n_queries, int64_t n_keys,
+                            int64_t dim, double size) {
+  static real q[QUERIES * DIM_MAX], k[KEYS_MAX * DIM_MAX], v[KEYS_MAX * DIM_MAX];
+  static real panels[(KEYS_MAX + REF_PANEL) * DIM_MAX];
+  static real rows[(KEYS_MAX + REF_PANEL) * (DIM_MAX + REF_PANEL)];
+  static real scratch[QUERIES * (256 + DIM_MAX + DIM_MAX + REF_PANEL)];
+  real out[QUERIES * (DIM_MAX + 3)], lse[QUERIES];
+  fill(q, n_queries * dim, -size, size);
+  fill(k, n_keys * dim, -1, 1);
+  fill(v, n_keys * dim, -1, 1);
+  lay_out(k, v, n_keys, dim, panels, rows);
+  assert_true(ref_attention_scratch(dim) * (int64_t)sizeof(real) <= (int64_t)sizeof scratch);
+  const ref_attention attention = {.queries = q,
+                                   .n_queries = n_queries,
+                                   .keys = panels,
+                                   .values = rows,
+                                   .n_keys = n_keys,
+                                   .dim = dim,
+                                   .out = out,
+                                   .out_stride = dim + 3,
+                                   .lse = lse,
+                                   .scratch = scratch};
+  kernels->attend(&attention);
+  for (int64_t i = 0; i < n_queries; i++) {
+    double scores[KEYS_MAX], highest = -INFINITY, total = 0, expected[DIM_MAX] = {0};
+    for (int64_t j = 0; j < n_keys; j++) {
+      scores[j] = 0;
+      for (int64_t c = 0; c < dim; c++)
+        scores[j] += (double)q[i * dim + c] * (double)k[j * dim + c];
+      highest = fmax(highest, scores[j]);
+    }
+    for (int64_t j = 0; j < n_keys; j++) total += exp(scores[j] - highest);
+    for (int64_t j = 0; j < n_keys; j++) {
+      for (int64_t c = 0; c < dim; c++) {
+        expected[c] += exp(scores[j] - highest) / total * (double)v[j * dim + c];
+      }
+    }
+    /* a score's error is at most dim units of size*dim, and enters as a factor of the weights */
+    double tolerance = EPSILON * (8 + 0.25 * size * (double)dim);
+    for (int64_t c = 0; c < dim; c++) {
+      check(kernels->name, "attention", i * dim + c, out[i * (dim + 3) + c], expected[c],
+            tolerance);
+    }
+    double expected_lse = n_keys > 0 ? highest + log(total) : 0;
+    check(kernels->name, "log sum exp", i, lse[i], expected_lse,
+          tolerance + 2 * EPSILON * fabs(expected_lse));
+  }
+}
+
+static void attention(const ref_kernels *kernels) {
+  const int64_t keys[] = {0, 1, 2, 15, 16, 17, 63, 64, 65, 100, 255, 256, 257, 512, KEYS_MAX};
+  const int64_t dims[] = {1, 7, 8, 16, 17, 32, DIM_MAX};
+  for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+    for (size_t j = 0; j < sizeof dims / sizeof dims[0]; j++) {
+      check_attention(kernels, /*n_queries=*/QUERIES, keys[i], dims[j], /*size=*/2);
+    }
+  }
+  for (int64_t n = 1; n <= QUERIES; n++) {
+    check_attention(kernels, n, /*n_keys=*/100, /*dim=*/16, /*size=*/1);
+  }
+  /* scores of hundreds: weights that underflow, and a maximum that rises from block to block */
+  check_attention(kernels, QUERIES, KEYS_MAX, /*dim=*/16, /*size=*/100);
+}
+
+static void attention_is_softmax_of_scores_times_values(void **state) {
+  (void)state;
+  on_each_isa(attention);
+}
+
+static void attention_without_keys(const ref_kernels *kernels) {
+  real q[16] = {1}, out[16], lse = 5, scratch[QUERIES * (256 + 16 + 16)];
+  const ref_attention nothing = {.queries = q,
+                                 .n_queries = 1,
+                                 .dim = 16,
+                                 .out = out,
+                                 .out_stride = 16,
+                                 .lse = &lse,
+                                 .scratch = scratch};
+  for (int i = 0; i < 16; i++) out[i] = NAN;
+  kernels->attend(&nothing);
+  for (int i = 0; i < 16; i++) assert_true(out[i] == 0);
+  assert_true(lse == 0);
+}
+
+static void attention_to_nothing_is_zero(void **state) {
+  (void)state;
+  on_each_isa(attention_without_keys);
+}
+
+static void products_follow_their_definition(void **state) {
+  (void)state;
+  enum { ROWS = 5, IN_MAX = 131, OUT = 7, X_STRIDE = IN_MAX + 2, OUT_STRIDE = OUT + 1 };
+  static real x[ROWS * X_STRIDE], w[OUT * IN_MAX], out[ROWS * OUT_STRIDE];
+  const int64_t widths[] = {1, 17, 32, 33, 128, IN_MAX};
+  for (size_t k = 0; k < sizeof widths / sizeof widths[0]; k++) {
+    int64_t n_in = widths[k];
+    fill(x, ROWS * X_STRIDE, -1, 1);
+    fill(w, OUT * n_in, -1, 1);
+    fill(out, ROWS * OUT_STRIDE, 5, 6); /* must not be added to */
+    ref_matmul_nt(x, X_STRIDE, w, ROWS, n_in, OUT, out, OUT_STRIDE);
+    for (int64_t row = 0; row < ROWS; row++) {
+      assert_true(out[row * OUT_STRIDE + OUT] >= 5);
+      for (int64_t o = 0; o < OUT; o++) {
+        double expected = 0;
+        for (int64_t i = 0; i < n_in; i++) {
+          expected += (double)x[row * X_STRIDE + i] * (double)w[o * n_in + i];
+        }
+        check("CBLAS", "product", row * OUT + o, out[row * OUT_STRIDE + o], expected,
+              EPSILON * (1 + sqrt((double)n_in) * 4));
+      }
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_unknown_instruction_set_is_not_found),
+      cmocka_unit_test(activations_follow_their_definitions),
+      cmocka_unit_test(gates_and_exponentials_follow_their_definitions),
+      cmocka_unit_test(norms_follow_their_definitions),
+      cmocka_unit_test(attention_is_softmax_of_scores_times_values),
+      cmocka_unit_test(attention_to_nothing_is_zero),
+      cmocka_unit_test(products_follow_their_definition),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
