@@ -24,9 +24,11 @@
 extern char **environ;
 
 #define TICK_NS          INT64_C(50000000)   /* between calls of tick and cancelled */
+#define FIRST_LOOK_NS    INT64_C(1000000)    /* at the child's memory */
 #define GRACE_DEFAULT_NS INT64_C(5000000000) /* from TERM to KILL */
 #define REAP_NS          INT64_C(1000000000) /* for killed members of the group to vanish */
 #define N_STREAMS        3
+#define MARK_SLACK_BYTES (1 << 20) /* the kernel counts pages in batches: two looks differ */
 
 static int64_t now_ns(void) {
   struct timespec t;
@@ -217,6 +219,33 @@ static bool end_group(pid_t group) {
   return true;
 }
 
+/* ---- memory -------------------------------------------------------------------------------------
+ */
+
+/* This program's own high-water mark, which a child's rusage inherits: exec carries the mark of the
+ * memory that it replaces over to the process (exec_mmap in Linux' fs/exec.c), and until then a
+ * spawned child runs in ours. */
+static int64_t own_max_rss(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+/* The mark of the memory that the process has now (VmHWM of /proc/<pid>/status), 0 when it has
+ * none. */
+static int64_t mark_of(pid_t pid) {
+  char path[64], text[4096];
+  snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  ssize_t n = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (n <= 0) return 0;
+  text[n] = '\0';
+  const char *line = strstr(text, "\nVmHWM:");
+  long long kilobytes = 0;
+  return line != NULL && sscanf(line, " VmHWM: %lld kB", &kilobytes) == 1 ? kilobytes * 1024 : 0;
+}
+
 /* ---- waiting ------------------------------------------------------------------------------------
  */
 
@@ -249,7 +278,20 @@ typedef struct wait_state {
   int64_t next_tick_ns;
   int64_t kill_ns; /* when KILL is due; 0 before TERM was sent */
   bool killed;
+  int64_t next_look_ns;
+  int64_t own_max_rss_bytes; /* of this program, at the start */
+  int64_t seen_rss_bytes;    /* the largest mark of the child's that was seen */
 } wait_state;
+
+/* The first looks come quickly, for children that do not live long. */
+static void look_at_memory(wait_state *w, int64_t now) {
+  int64_t age_ns = now - w->start_ns;
+  w->next_look_ns = now + (age_ns < FIRST_LOOK_NS ? FIRST_LOOK_NS
+                           : age_ns < TICK_NS     ? age_ns
+                                                  : TICK_NS);
+  int64_t mark = mark_of(w->pid);
+  if (mark > w->seen_rss_bytes) w->seen_rss_bytes = mark;
+}
 
 /* Asks the group to end, and sets when it will be made to. CONT lets a stopped process hear it. */
 static void send_term(wait_state *w, int64_t now) {
@@ -263,6 +305,7 @@ static void send_term(wait_state *w, int64_t now) {
 static int64_t attend(wait_state *w, assay_child_result *result) {
   const assay_child_spec *spec = w->spec;
   int64_t now = now_ns();
+  if (now >= w->next_look_ns) look_at_memory(w, now);
   if (now >= w->next_tick_ns) {
     if (spec->tick != NULL) spec->tick(spec->arg);
     if (w->kill_ns == 0 && spec->cancelled != NULL && spec->cancelled(spec->arg)) {
@@ -279,7 +322,7 @@ static int64_t attend(wait_state *w, assay_child_result *result) {
     kill(-w->pid, SIGKILL);
     w->killed = true;
   }
-  int64_t due = w->next_tick_ns;
+  int64_t due = w->next_look_ns < w->next_tick_ns ? w->next_look_ns : w->next_tick_ns;
   if (w->kill_ns == 0 && spec->timeout_ns > 0 && w->start_ns + spec->timeout_ns < due) {
     due = w->start_ns + spec->timeout_ns;
   }
@@ -287,15 +330,19 @@ static int64_t attend(wait_state *w, assay_child_result *result) {
   return due;
 }
 
-static void record(assay_child_result *result, int status, const struct rusage *usage) {
+static void record(const wait_state *w, int status, const struct rusage *usage,
+                   assay_child_result *result) {
   result->exited = WIFEXITED(status);
   if (WIFEXITED(status)) result->exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) result->signal = WTERMSIG(status);
-  result->max_rss_bytes = (int64_t)usage->ru_maxrss * 1024; /* Linux counts kilobytes */
+  int64_t max_rss_bytes = (int64_t)usage->ru_maxrss * 1024; /* Linux counts kilobytes */
+  bool is_own = max_rss_bytes > w->own_max_rss_bytes + MARK_SLACK_BYTES || w->seen_rss_bytes == 0;
+  result->max_rss_bytes = is_own ? max_rss_bytes : w->seen_rss_bytes;
 }
 
 static assay_status wait_for(wait_state *w, assay_child_result *result, assay_error *err) {
   int pidfd = open_pidfd(w->pid);
+  look_at_memory(w, now_ns());
   assay_status st = ASSAY_OK;
   for (;;) {
     int status;
@@ -303,7 +350,7 @@ static assay_status wait_for(wait_state *w, assay_child_result *result, assay_er
     pid_t done = wait4(w->pid, &status, WNOHANG, &usage);
     if (done == w->pid) {
       result->elapsed_ns = now_ns() - w->start_ns;
-      record(result, status, &usage);
+      record(w, status, &usage, result);
       break;
     }
     if (done < 0 && errno != EINTR) {
@@ -323,7 +370,7 @@ assay_status assay_child_run(const assay_child_spec *spec, assay_child_result *o
   if (spec->argv == NULL || spec->argv[0] == NULL) {
     return assay_fail(err, ASSAY_E_ARGUMENT, "no program to run");
   }
-  wait_state w = {.spec = spec, .start_ns = now_ns()};
+  wait_state w = {.spec = spec, .start_ns = now_ns(), .own_max_rss_bytes = own_max_rss()};
   w.next_tick_ns = w.start_ns + TICK_NS;
   ASSAY_TRY(start(spec, &w.pid, err));
   assay_child_result result = {0};
