@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "runtime/ort_internal.h"
 #include "runtime/ort_words.h"
 #include "runtime/shared_object.h"
@@ -132,7 +133,16 @@ static assay_status start(assay_ort *ort, assay_error *err) {
   return find_providers(ort, err);
 }
 
-static assay_status open_into(assay_ort *ort, const char *path, assay_error *err) {
+/* A name without a slash is a file here before it is one that the loader looks up; the loader
+ * itself would not look here. */
+static void local_path(const char *asked, char *out, size_t out_bytes) {
+  bool is_here = strchr(asked, '/') == NULL && assay_path_kind_of(asked) == ASSAY_PATH_FILE;
+  snprintf(out, out_bytes, "%s%s", is_here ? "./" : "", asked);
+}
+
+static assay_status open_into(assay_ort *ort, const char *asked, assay_error *err) {
+  char path[4096];
+  local_path(asked, path, sizeof path);
   ASSAY_TRY(load(path, &ort->handle, err));
   assay_status st = find_api(ort, path, err);
   if (st) {

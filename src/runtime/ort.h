@@ -27,9 +27,9 @@ typedef struct assay_ort_options {
 } assay_ort_options;
 
 /* Opens the library and its environment; sets ORT_DISABLE_TELEMETRY=1 first. A path without a slash
- * is a name that the loader looks up. Once opened the library stays mapped until the process ends.
- * Errors: MISSING (no such file, cut, not loadable, not ONNX Runtime: the loader's words),
- * UNSUPPORTED (older than 1.16), IO, RUNTIME, MEMORY. */
+ * is a file in the working folder or else a name that the loader looks up. Once opened the library
+ * stays mapped until the process ends. Errors: MISSING (no such file, cut, not loadable, not ONNX
+ * Runtime: the loader's words), UNSUPPORTED (older than 1.16), IO, RUNTIME, MEMORY. */
 assay_status assay_ort_open(const char *library_path, const assay_ort_options *options,
                             assay_ort **out, assay_error *err) ASSAY_NODISCARD;
 void assay_ort_close(assay_ort *ort);
