@@ -215,6 +215,8 @@ static OrtStatus *add_config(OrtSessionOptions *options, const char *key, const 
   return NULL;
 }
 static OrtStatus *get_providers(char ***out, int *out_n) {
+  OrtStatus *refusal = answer("GetAvailableProviders");
+  if (refusal != NULL) return refusal;
   char *list = strdup(setting("FAKE_ORT_PROVIDERS", "CPUExecutionProvider"));
   *out = calloc(32, sizeof **out);
   *out_n = 0;
@@ -223,7 +225,7 @@ static OrtStatus *get_providers(char ***out, int *out_n) {
        name = strtok_r(NULL, ",", &rest))
     (*out)[(*out_n)++] = strdup(name);
   free(list);
-  return answer("GetAvailableProviders");
+  return NULL;
 }
 static OrtStatus *release_providers(char **names, int n) {
   for (int i = 0; i < n; ++i) free(names[i]);
