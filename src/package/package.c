@@ -6,9 +6,17 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "package/fields.h"
 
 #define PACKAGE_MAX_BYTES ((size_t)256 << 20)
+
+/* How package.json ends: its last member is the SHA-256 of the file's own bytes with these 64
+ * digits as zeros. */
+#define DIGEST_DIGITS 64
+#define DIGEST_BEFORE "\n  \"sha256\": \""
+#define DIGEST_AFTER  "\"\n}\n"
+#define DIGEST_NONE   "0000000000000000000000000000000000000000000000000000000000000000"
 
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -46,9 +54,9 @@ static const assay_field run_fields[] = {
 static const char *const run_others[] = {"mode"};
 
 static const char *const tool_keys[] = {"name", "version", "sha256"};
-static const char *const root_keys[] = {"schema",  "tool",     "started_at",  "finished_at",
-                                        "command", "settings", "runtimes",    "bundles",
-                                        "machine", "runs",     "tree_sha256", "files"};
+static const char *const root_keys[] = {
+    "schema",  "tool",    "started_at", "finished_at", "command", "settings", "runtimes",
+    "bundles", "machine", "runs",       "tree_sha256", "files",   "sha256"};
 
 /* --- reading -------------------------------------------------------------------------------------
  */
@@ -169,6 +177,7 @@ static assay_status read_tree(const assay_json *root, assay_package *out, assay_
 static assay_status read_root(const assay_json *root, assay_package *out, assay_error *err) {
   const assay_json *tool = NULL;
   const char *name = NULL;
+  char own[65]; /* assay_package_check is who compares it */
   ASSAY_TRY(assay_json_need_schema(root, "package", 1, err));
   ASSAY_TRY(assay_json_only_keys(root, root_keys, N_OF(root_keys), err));
   ASSAY_TRY(assay_json_need_object(root, "tool", &tool, err));
@@ -187,6 +196,7 @@ static assay_status read_root(const assay_json *root, assay_package *out, assay_
     ASSAY_TRY(assay_fields_path(root, "machine", &out->machine, err));
   else
     ASSAY_TRY(assay_fields_string_or_null(root, "machine", &out->machine, err));
+  ASSAY_TRY(assay_fields_sha256(root, "sha256", /*may_be_empty=*/false, own, err));
   return read_tree(root, out, err);
 }
 
@@ -207,6 +217,44 @@ assay_status assay_package_read(const char *package_path, assay_package *out, as
 done:
   assay_package_reset(&package);
   assay_json_destroy(root);
+  assay_free(path);
+  return st;
+}
+
+/* --- its own digest ------------------------------------------------------------------------------
+ */
+
+/* Where the digits are in the text; NULL when it does not end as package.json does. */
+static char *own_digits(const assay_buf *text) {
+  size_t after = strlen(DIGEST_AFTER), before = strlen(DIGEST_BEFORE);
+  if (text->size_bytes < before + DIGEST_DIGITS + after) return NULL;
+  char *digits = (char *)text->data + (text->size_bytes - after - DIGEST_DIGITS);
+  bool is_there = memcmp(digits - before, DIGEST_BEFORE, before) == 0 &&
+                  memcmp(digits + DIGEST_DIGITS, DIGEST_AFTER, after) == 0;
+  return is_there ? digits : NULL;
+}
+
+assay_status assay_package_check(const char *package_path, assay_error *err) {
+  assay_buf text = {0};
+  char found[65] = "", expected[65] = "";
+  char *path = assay_path_join(package_path, ASSAY_PACKAGE_FILE);
+  if (path == NULL) return assay_fail_memory(err, strlen(package_path) + sizeof ASSAY_PACKAGE_FILE);
+  assay_status st = assay_file_read(path, PACKAGE_MAX_BYTES, &text, err);
+  if (st) goto done;
+  char *digits = own_digits(&text);
+  if (digits == NULL) {
+    st = assay_fail(err, ASSAY_E_MISMATCH,
+                    "'%s': expected its own SHA-256 as the last member, found another end", path);
+    goto done;
+  }
+  memcpy(found, digits, DIGEST_DIGITS);
+  memcpy(digits, DIGEST_NONE, DIGEST_DIGITS);
+  st = assay_sha256_bytes(text.data, text.size_bytes, expected, err);
+  if (st == ASSAY_OK && strcmp(found, expected) != 0)
+    st = assay_fail(err, ASSAY_E_MISMATCH, "'%s': it says that its SHA-256 is %s, found %s", path,
+                    found, expected);
+done:
+  assay_buf_reset(&text);
   assay_free(path);
   return st;
 }
@@ -290,22 +338,38 @@ static void put_root(const assay_package *package, assay_json_builder *b) {
   put_runs(package, b);
   assay_json_put_string(b, "tree_sha256", package->tree_sha256);
   assay_tree_put(&package->files, b, "files");
+  assay_json_put_string(b, "sha256", DIGEST_NONE);
   assay_json_end(b);
+}
+
+/* The text with its digest in place of the zeros. */
+static assay_status finish_text(const assay_package *package, assay_json_builder *b, assay_buf *out,
+                                assay_error *err) {
+  char sha256[65];
+  put_root(package, b);
+  ASSAY_TRY(assay_json_builder_finish(b, out, err));
+  ASSAY_TRY(assay_sha256_bytes(out->data, out->size_bytes, sha256, err));
+  char *digits = own_digits(out);
+  if (digits == NULL) return assay_fail(err, ASSAY_E_INTERNAL, "package.json ends in another way");
+  memcpy(digits, sha256, DIGEST_DIGITS);
+  return ASSAY_OK;
 }
 
 assay_status assay_package_write(const assay_package *package, const char *package_path,
                                  assay_error *err) {
   assay_json_builder *b = assay_json_builder_create();
+  assay_buf text = {0};
   char *path = assay_path_join(package_path, ASSAY_PACKAGE_FILE);
   assay_status st = ASSAY_OK;
   if (b == NULL || path == NULL) {
     st = assay_fail_memory(err, strlen(package_path) + sizeof ASSAY_PACKAGE_FILE);
     goto done;
   }
-  put_root(package, b);
-  st = assay_json_builder_write(b, path, err);
+  st = finish_text(package, b, &text, err);
+  if (st == ASSAY_OK) st = assay_file_write(path, text.data, text.size_bytes, err);
 done:
   assay_json_builder_destroy(b);
+  assay_buf_reset(&text);
   assay_free(path);
   return st;
 }
@@ -410,7 +474,8 @@ assay_status assay_package_seal(const char *package_path, const char *folder, as
   ASSAY_TRY(assay_package_read(package_path, &package, err));
   assay_status st = ASSAY_OK;
   if (package.finished_at[0] != '\0') { /* an unfinished one gets its tree when it is finished */
-    st = seal_folder(&package, package_path, folder, err);
+    st = assay_package_check(package_path, err); /* never blessed either */
+    if (st == ASSAY_OK) st = seal_folder(&package, package_path, folder, err);
     if (st == ASSAY_OK) st = assay_package_write(&package, package_path, err);
   }
   assay_package_reset(&package);

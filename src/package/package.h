@@ -19,7 +19,8 @@
  *   "runs": [{"runtime": "cpu", "bundle": "…", "case": "…", "mode": "timing",
  *             "folder": "runs/…/timing"}],
  *   "tree_sha256": "…",               assay_tree_sha256 of "files"; "" while not finished
- *   "files": [{"file": "…", "sha256": "…", "size_bytes": 1}]     all but package.json itself
+ *   "files": [{"file": "…", "sha256": "…", "size_bytes": 1}],    all but package.json itself
+ *   "sha256": "…"                     of this file's own bytes with these 64 digits as zeros
  * } */
 #ifndef ASSAY_PACKAGE_PACKAGE_H
 #define ASSAY_PACKAGE_PACKAGE_H
@@ -90,6 +91,10 @@ assay_status assay_package_write(const assay_package *package, const char *packa
                                  assay_error *err) ASSAY_NODISCARD;
 void assay_package_reset(assay_package *package);
 
+/* Checks package.json against the SHA-256 of itself that it ends with; read does not. Errors: IO,
+ * LIMIT, MEMORY, MISMATCH. */
+assay_status assay_package_check(const char *package_path, assay_error *err) ASSAY_NODISCARD;
+
 /* The result of planned run i. A run whose result.json is not there comes back as MISSING with a
  * reason; one that is there and cannot be read as FAILED with the reader's words. Errors: MEMORY.
  */
@@ -98,7 +103,7 @@ assay_status assay_package_result(const assay_package *package, const char *pack
 
 /* Hashes what lies under one folder of the package (such as "report") into the tree again and
  * rewrites package.json; every other entry stays as recorded, so that changed evidence is never
- * blessed. Errors: as read and write. */
+ * blessed; nor is a changed package.json: MISMATCH. Errors: as check, read and write. */
 assay_status assay_package_seal(const char *package_path, const char *folder,
                                 assay_error *err) ASSAY_NODISCARD;
 

@@ -245,6 +245,36 @@ static void an_index_with_a_changed_line_is_refused(void **state) {
   assay_free(path);
 }
 
+/* Every byte of it counts, those of its own digest and the last new line included: the last 100 are
+ * tried, and some of those before. */
+static void an_index_knows_its_own_bytes(void **state) {
+  (void)state;
+  assay_package p = {0};
+  assay_error err = {0};
+  char *path = assay_path_join(folder, "package.json");
+  assay_buf good = {0};
+  fill_index(&p);
+  assert_int_equal(assay_package_write(&p, folder, NULL), ASSAY_OK);
+  if (assay_package_check(folder, &err)) fail_msg("%s", err.text);
+  assert_int_equal(assay_file_read(path, 1 << 20, &good, NULL), ASSAY_OK);
+  for (size_t i = 0; i < good.size_bytes; i += i + 100 < good.size_bytes ? 17 : 1) {
+    good.data[i] ^= 1;
+    put("package.json", assay_buf_text(&good));
+    if (assay_package_check(folder, NULL) != ASSAY_E_MISMATCH) fail_msg("byte %zu was missed", i);
+    good.data[i] ^= 1;
+  }
+  char *edited = strstr((char *)good.data, "\"iterations\": 100");
+  assert_non_null(edited);
+  edited[strlen("\"iterations\": ")] = '9'; /* well-formed, so that it is read */
+  put("package.json", assay_buf_text(&good));
+  put("report/table.csv", "2");
+  assert_int_equal(assay_package_seal(folder, "report", &err), ASSAY_E_MISMATCH);
+  assert_non_null(strstr(err.text, "package.json"));
+  assay_buf_reset(&good);
+  assay_free(path);
+  assay_package_reset(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lists_every_file_in_order),
@@ -255,6 +285,7 @@ int main(void) {
       cmocka_unit_test(an_index_reads_as_it_was_written),
       cmocka_unit_test(sealing_one_folder_blesses_nothing_else),
       cmocka_unit_test(an_index_with_a_changed_line_is_refused),
+      cmocka_unit_test(an_index_knows_its_own_bytes),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
