@@ -312,6 +312,11 @@ static void put_plots(const assay_plots *plots, assay_sink *sink) {
         "href=\"%s.svg\">SVG</a></span></figcaption></figure>\n",
         plot->name, plot->name, plot->name);
   }
+  if (plots->version[0]) {
+    assay_sink_put(sink, "<p class=\"note\">Drawn by ");
+    assay_sink_html(sink, plots->version);
+    assay_sink_put(sink, " from the package's figures; PDF is sized for a column of 8.6 cm.</p>\n");
+  }
   assay_sink_put(sink, "</section>\n");
 }
 

@@ -37,7 +37,7 @@ static void put_label(assay_sink *sink, const char *text, size_t limit) {
       continue;
     }
     bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-                 (unsigned char)*c >= 0x80 || strchr(" ._:/+,()=-", *c);
+                 (unsigned char)*c >= 0x80 || strchr(" ._:/+,()=@-", *c);
     assay_sink_put_bytes(sink, plain ? c : "?", 1);
   }
   assay_sink_put(sink, "\"");

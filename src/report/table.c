@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "report/gate.h"
 
 /* ---- terminal ---- */
@@ -21,35 +22,28 @@ static void read_column(const assay_view_row *row, const char *name, char out[AS
   assay_cell_read(&cell, out);
 }
 
-static void put_number(assay_sink *sink, const assay_view_row *row, const char *name,
-                       size_t width) {
-  char text[ASSAY_CELL_BYTES];
-  read_column(row, name, text);
-  assay_sink_put(sink, " ");
-  pad(sink, text, width, true);
-}
-
-static void put_ms(assay_sink *sink, const assay_view_row *row, const char *name, size_t width) {
-  assay_cell cell = assay_column_find(name)->get(row);
-  char text[ASSAY_CELL_BYTES] = "-";
-  if (cell.kind != ASSAY_CELL_ABSENT) assay_cell_read_ms(cell.real, text);
-  assay_sink_put(sink, " ");
-  pad(sink, text, width, true);
-}
-
 /* "pass 230/230": nodes on the provider of all compute nodes. */
-static void put_placement(assay_sink *sink, const assay_view_row *row) {
-  char text[96];
+static void read_placement(const assay_view_row *row, char out[ASSAY_CELL_BYTES]) {
   const assay_result_placement *placement = assay_view_placement(row);
   const char *word = assay_view_placement_word(row);
   if (placement) {
-    (void)snprintf(text, sizeof text, "%s %lld/%lld", word, (long long)placement->n_on_provider,
+    (void)snprintf(out, ASSAY_CELL_BYTES, "%s %lld/%lld", word, (long long)placement->n_on_provider,
                    (long long)placement->n_compute);
   } else {
-    (void)snprintf(text, sizeof text, "%s", word);
+    (void)snprintf(out, ASSAY_CELL_BYTES, "%s", word);
   }
+}
+
+/* text in a column of its own, one blank before it; one that does not fit loses its end. */
+static void put_field(assay_sink *sink, const char *text, size_t width, bool right) {
+  char fits[64];
   assay_sink_put(sink, " ");
-  pad(sink, text, 16, false);
+  if (assay_sink_plain_width(text) <= width) {
+    pad(sink, text, width, right);
+    return;
+  }
+  assay_text_printable(text, fits, width + 1); /* cut with "..." */
+  pad(sink, fits, width, right);
 }
 
 static size_t case_width(const assay_view *view) {
@@ -61,19 +55,44 @@ static size_t case_width(const assay_view *view) {
   return width < 40 ? width : 40; /* longer ones push their own line only */
 }
 
+/* Columns after the case: head and width, in the order of put_text_row. */
+static const struct {
+  const char *head;
+  size_t width;
+  bool right;
+} text_columns[] = {{"all", 4, false},     {"numbers", 9, false}, {"placement", 13, false},
+                    {"err FP32", 8, true}, {"err FP64", 8, true}, {"x tol", 8, true},
+                    {"worst", 9, false},   {"p50 ms", 7, true},   {"p99 ms", 7, true},
+                    {"session", 7, true},  {"first", 7, true}};
+#define N_TEXT_COLUMNS (sizeof text_columns / sizeof text_columns[0])
+
+static void read_ms(const assay_view_row *row, const char *name, char out[ASSAY_CELL_BYTES]) {
+  assay_cell cell = assay_column_find(name)->get(row);
+  (void)snprintf(out, ASSAY_CELL_BYTES, "-");
+  if (cell.kind != ASSAY_CELL_ABSENT) assay_cell_read_ms(cell.real, out);
+}
+
 static void put_text_row(assay_sink *sink, const assay_view_row *row, size_t width) {
+  char cells[N_TEXT_COLUMNS][ASSAY_CELL_BYTES] = {{0}};
+  const char *texts[N_TEXT_COLUMNS];
+  for (size_t c = 0; c < N_TEXT_COLUMNS; c++) texts[c] = cells[c];
+  texts[0] = row->passed ? "pass" : "FAIL";
+  texts[1] = assay_view_numbers_word(row);
+  read_placement(row, cells[2]);
+  read_column(row, "max_abs_error_f32", cells[3]);
+  read_column(row, "max_abs_error_f64", cells[4]);
+  read_column(row, "worst_tolerance_multiple", cells[5]);
+  texts[6] = row->worst ? row->worst->head : "-";
+  read_ms(row, "p50_ns", cells[7]);
+  read_ms(row, "p99_ns", cells[8]);
+  read_ms(row, "session_create_ns", cells[9]);
+  read_ms(row, "first_run_ns", cells[10]);
   assay_sink_put(sink, "  ");
   pad(sink, row->case_name, width, false);
-  assay_sink_put(sink, row->passed ? "  pass " : "  FAIL ");
-  pad(sink, assay_view_numbers_word(row), 10, false);
-  put_placement(sink, row);
-  put_number(sink, row, "max_abs_error_f32", 9);
-  put_number(sink, row, "max_abs_error_f64", 9);
-  put_number(sink, row, "worst_tolerance_multiple", 9);
-  put_ms(sink, row, "p50_ns", 8);
-  put_ms(sink, row, "p99_ns", 8);
-  put_ms(sink, row, "session_create_ns", 8);
-  put_ms(sink, row, "first_run_ns", 8);
+  assay_sink_put(sink, " ");
+  for (size_t c = 0; c < N_TEXT_COLUMNS; c++) {
+    put_field(sink, texts[c], text_columns[c].width, text_columns[c].right);
+  }
   assay_sink_put(sink, "\n");
 }
 
@@ -87,12 +106,13 @@ static void put_text_heading(assay_sink *sink, const assay_view_group *group, si
   assay_sink_plain(sink, group->library_version);
   if (group->provider) assay_sink_put(sink, "  ");
   assay_sink_plain(sink, group->provider);
-  assay_sink_put(sink, group->controlled ? "  (controlled inputs)\n" : "  (brought inputs)\n");
-  assay_sink_put(sink, "  ");
+  assay_sink_put(sink, group->controlled ? "  (controlled inputs)\n  " : "  (brought inputs)\n  ");
   pad(sink, "case", width, false);
-  assay_sink_put(
-      sink, "  all  numbers    placement         err FP32  err FP64  x toler.   p50 ms   p99 ms"
-            "  session    first\n");
+  assay_sink_put(sink, " ");
+  for (size_t c = 0; c < N_TEXT_COLUMNS; c++) {
+    put_field(sink, text_columns[c].head, text_columns[c].width, text_columns[c].right);
+  }
+  assay_sink_put(sink, "\n");
 }
 
 void assay_table_put_text(const assay_view *view, assay_sink *sink) {
