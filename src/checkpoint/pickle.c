@@ -8,11 +8,11 @@
 #include "base/text.h"
 #include "checkpoint/pickle_parts.h"
 
-/* Defaults of assay_pickle_limits. A value takes 56 bytes, and 64 with what belongs to it is the
- * most that one byte of pickle can make; real files need 5 to 15 bytes a byte. */
+/* Defaults of assay_pickle_limits. A value takes 56 bytes; the most that a byte of pickle can make
+ * is 80, by calls without arguments. Real files need 5 to 15 bytes a byte. */
 #define INPUT_BYTES_DEFAULT ((size_t)256 << 20)
 #define VALUES_DEFAULT      ((size_t)10000000)
-#define VALUE_BYTES_EACH    ((size_t)64)
+#define VALUE_BYTES_EACH    ((size_t)96)
 #define VALUE_BYTES_MORE    ((size_t)1 << 20)
 #define VALUE_BYTES_MAX     ((size_t)2 << 30)
 #define STACK_DEFAULT       ((size_t)1000000)

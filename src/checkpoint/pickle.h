@@ -96,7 +96,7 @@ struct assay_pickle_value {
 typedef struct assay_pickle_limits {
   size_t max_input_bytes; /* 256 MiB, at most 4 GiB */
   size_t max_values;      /* 10^7 */
-  size_t max_value_bytes; /* of all values; 64 a byte of input and 1 MiB, at most 2 GiB */
+  size_t max_value_bytes; /* of all values; 96 a byte of input and 1 MiB, at most 2 GiB */
   size_t max_stack;       /* 10^6 */
   size_t max_marks;       /* 10^4 */
   size_t max_memo;        /* 10^7; an index never exceeds the number of input bytes */

@@ -437,15 +437,20 @@ static void put_metadata(assay_json_builder *b, const assay_safetensors_pair *pa
   assay_json_end(b);
 }
 
-/* The builder indents; the format has its header on one line. */
-static assay_status one_line(const assay_json_builder *b, assay_buf *out, assay_error *err) {
+/* The builder indents; the reference writer leaves no white space between the parts of its header.
+ */
+static assay_status one_line(assay_json_builder *b, assay_buf *out, assay_error *err) {
   assay_buf text = {0};
-  assay_json *header = NULL;
-  assay_status st = assay_json_builder_finish((assay_json_builder *)(uintptr_t)b, &text, err);
-  if (!st) st = assay_json_parse(text.data, text.size_bytes, &header, err);
-  if (!st) st = assay_json_dump(header, /*indented=*/false, out, err);
-  while (!st && out->size_bytes > 0 && out->data[out->size_bytes - 1] == '\n') out->size_bytes--;
-  assay_json_destroy(header);
+  assay_status st = assay_json_builder_finish(b, &text, err);
+  bool in_string = false;
+  size_t n = 0;
+  for (size_t i = 0; i < text.size_bytes; i++) {
+    uint8_t c = text.data[i];
+    if (c == '"') in_string = !in_string;
+    if (in_string && c == '\\') text.data[n++] = text.data[i++]; /* what it escapes is no quote */
+    if (in_string || (c != ' ' && c != '\n')) text.data[n++] = text.data[i];
+  }
+  if (!st) st = assay_buf_append(out, text.data, n, err);
   assay_buf_reset(&text);
   return st;
 }
