@@ -45,4 +45,4 @@ fuzz: deps
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 clean:
-	rm -rf build build-san build-fuzz $(DEMO) $(CAMPAIGN)
+	rm -rf build build-san build-clang build-fuzz $(DEMO) $(CAMPAIGN)

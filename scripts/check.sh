@@ -10,7 +10,8 @@ done
 export ASSAY_ORT="$ort" ORT_DISABLE_TELEMETRY=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 
-scripts/build.sh build-san -Db_sanitize=address,undefined
+scripts/build.sh build-san -Db_sanitize=address,undefined -Dwerror=true
+CC=clang scripts/build.sh build-clang -Dwerror=true # no warnings with either compiler
 scripts/build.sh build
 
 failed=0

@@ -276,7 +276,7 @@ static int64_t left_ns(const talk *t) {
 }
 
 static void draw_bar(talk *t) {
-  char line[LINE_BYTES + 64], bar[BAR_CELLS + 1], left[32] = "?", spent[32];
+  char line[LINE_BYTES + 128], bar[BAR_CELLS + 1], left[32] = "?", spent[32];
   size_t full = t->n_runs > 0 ? t->n_done * BAR_CELLS / t->n_runs : 0;
   memset(bar, '.', BAR_CELLS);
   memset(bar, '#', full < BAR_CELLS ? full : BAR_CELLS);
