@@ -1,15 +1,16 @@
-/* The evaluator's side of the benchmark: makes a model and an event, hands both to the other side as files, and
- * evaluates when told to.
+/* The evaluator's side of the benchmark: makes a model and an event, hands both to the other side
+ * as files, and evaluates when told to.
  *
  *   bench_evaluator MODEL N FOLDER [--threads T]
  *
- * MODEL is attention or heptv2 (preset cld, seed 42); the event has N rows of the built-in pool, all
- * valid. FOLDER receives weights.npz and case.npz. Then one command a line on stdin, one line of answer each:
+ * MODEL is attention or heptv2 (preset cld, seed 42); the event has N rows of the built-in pool,
+ * all valid. FOLDER receives weights.npz and case.npz. Then one command a line on stdin, one line
+ * of answer each:
  *
  *   f32 K | f64 K   evaluates K times; answers with K times in nanoseconds
  *   save NAME       writes the last outputs to FOLDER/NAME; answers "saved"
- *   memory          answers "RSS_BEFORE PEAK": bytes resident before the first evaluation, and at most
- *   about           answers with the libraries underneath */
+ *   memory          answers "RSS_BEFORE PEAK": bytes resident before the first evaluation, and at
+ * most about           answers with the libraries underneath */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,8 +110,8 @@ static void evaluate(bench *b, assay_dtype dtype, long times) {
     assay_error err = {0};
     assay_ref_outputs_reset(&b->outputs);
     int64_t start_ns = now_ns();
-    if (assay_ref_mlpf_run(&b->config, &b->weights, dtype, &b->x, &b->mask, &b->options, &b->outputs,
-                           &err)) {
+    if (assay_ref_mlpf_run(&b->config, &b->weights, dtype, &b->x, &b->mask, &b->options,
+                           &b->outputs, &err)) {
       stop("evaluation", &err);
     }
     printf("%s%lld", i > 0 ? " " : "", (long long)(now_ns() - start_ns));

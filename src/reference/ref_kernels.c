@@ -312,6 +312,7 @@ static void attend(const ref_attention *a) {
 
 const ref_kernels TABLE = {
     .name = SIMD_NAME,
+    .library = SIMD_LIBRARY,
     .bias_act = bias_act,
     .layer_norm = layer_norm,
     .rms_norm = rms_norm,

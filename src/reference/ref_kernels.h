@@ -60,7 +60,8 @@ static inline int64_t ref_attention_scratch(int64_t dim) {
 
 #define ref_kernels REF(ref_kernels)
 typedef struct ref_kernels {
-  const char *name; /* "avx512", "avx2", "baseline" */
+  const char *name;    /* "avx512", "avx2", "baseline" */
+  const char *library; /* of the exponentials: "SLEEF 3.5.1", "libm" */
 
   /* x = act(x + bias), in place; x [rows, cols]; bias [cols], or NULL for none. */
   void (*bias_act)(real *x, const real *bias, int64_t rows, int64_t cols, ref_act act);

@@ -141,6 +141,7 @@ void assay_ref_outputs_reset(assay_ref_outputs *outputs) {
 
 void assay_ref_describe(char *out, size_t out_bytes) {
   char blas[128];
+  const ref_kernels *kernels = ref_kernels_find(/*name=*/NULL);
   ref_blas_describe(blas, sizeof blas);
-  snprintf(out, out_bytes, "%s, %s", blas, ref_kernels_find(/*name=*/NULL)->name);
+  snprintf(out, out_bytes, "%s, %s %s", blas, kernels->library, kernels->name);
 }

@@ -119,6 +119,16 @@ SIMD_INLINE real vec_highest(vec v) {
 #define SIMD_SLEEF(f, v) (vec) Sleef_##f##d2_u10((float64x2_t)(v))
 #endif
 
+#define SIMD_TEXT(x)   #x
+#define SIMD_NUMBER(x) SIMD_TEXT(x)
+#if SIMD_HAS_SLEEF
+#define SIMD_LIBRARY                                                                               \
+  "SLEEF " SIMD_NUMBER(SLEEF_VERSION_MAJOR) "." SIMD_NUMBER(SLEEF_VERSION_MINOR) "." SIMD_NUMBER(  \
+      SLEEF_VERSION_PATCHLEVEL)
+#else
+#define SIMD_LIBRARY "libm"
+#endif
+
 #if REF_BITS == 32
 #define SIMD_LIBM(name) name##f
 #else
