@@ -155,6 +155,6 @@ bool assay_cli_parse(const char *command, const struct argp *argp, int argc, cha
   if (e == ARGP_ERR_UNKNOWN)
     fprintf(stderr, "assay %s: more arguments than it takes; 'assay %s --help' shows which\n",
             command, command);
-  *out_exit = e == ENOMEM ? ASSAY_EXIT_FAULT : ASSAY_EXIT_USAGE;
+  if (e) *out_exit = e == ENOMEM ? ASSAY_EXIT_FAULT : ASSAY_EXIT_USAGE;
   return e == 0;
 }
