@@ -102,8 +102,7 @@ static assay_status read_bundle(assay_plan *plan, size_t i, assay_error *err) {
   if (bundle->source == NULL) return assay_fail_memory(err, strlen(plan->spec->bundles[i]) + 1);
   ASSAY_TRY(assay_manifest_read(bundle->source, &bundle->manifest, err));
   if (bundle->manifest.n_cases == 0)
-    return assay_fail(err, ASSAY_E_ARGUMENT,
-                      "bundle '%s' holds no cases, so there is nothing to run", bundle->source);
+    return assay_fail(err, ASSAY_E_ARGUMENT, "it holds no cases, so there is nothing to run");
   ASSAY_TRY(name_bundle(plan, i, err));
   bundle->folder = assay_format("%s/bundles/%s", plan->spec->package_path, bundle->name);
   if (bundle->folder == NULL) return assay_fail_memory(err, 256);
@@ -126,7 +125,11 @@ static assay_status read_bundles(assay_plan *plan, assay_error *err) {
       if (strcmp(plan->spec->bundles[i], plan->spec->bundles[j]) == 0)
         return assay_fail(err, ASSAY_E_ARGUMENT, "bundle '%s' is given twice",
                           plan->spec->bundles[i]);
-    ASSAY_TRY(read_bundle(plan, i, err));
+    assay_status st = read_bundle(plan, i, err);
+    if (st) {
+      assay_error_in(err, "bundle '%s'", plan->spec->bundles[i]);
+      return st;
+    }
   }
   return ASSAY_OK;
 }

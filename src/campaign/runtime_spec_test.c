@@ -1,0 +1,240 @@
+/* Runtimes as users name them: built-in names, files, and everything that is wrong with either. */
+#include "campaign/runtime_spec.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "campaign/session_plan.h"
+
+#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static char folder[64];
+
+static int make_folder(void **state) {
+  (void)state;
+  snprintf(folder, sizeof folder, "/tmp/assay-XXXXXX");
+  return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  return assay_folder_remove(folder, NULL) != ASSAY_OK;
+}
+
+static void parse(const char *text, assay_runtime_spec *out) {
+  assay_error err = {0};
+  if (assay_runtime_spec_parse(text, out, &err)) fail_msg("'%s': %s", text, err.text);
+}
+
+static void parse_file(const char *json, assay_runtime_spec *out) {
+  char *path = assay_path_join(folder, "a100.json");
+  assert_int_equal(assay_file_write(path, json, strlen(json), NULL), ASSAY_OK);
+  parse(path, out);
+  assay_free(path);
+}
+
+static void built_in_names_are_providers(void **state) {
+  (void)state;
+  assay_runtime_spec spec = {0};
+  parse("cpu", &spec);
+  assert_string_equal(spec.provider, "CPUExecutionProvider");
+  assert_string_equal(spec.name, "cpu");
+  assert_null(spec.library);
+  assay_runtime_spec_reset(&spec);
+  parse("CUDAExecutionProvider@/opt/lib@1/x.so", &spec);
+  assert_string_equal(spec.provider, "CUDAExecutionProvider");
+  assert_string_equal(spec.library, "/opt/lib@1/x.so");
+  assay_runtime_spec_reset(&spec);
+}
+
+static const char whole[] =
+    "{\"schema\": \"assay/runtime/1\", \"library\": \"lib/ort.so\", \"provider\": \"cuda\",\n"
+    " \"options\": {\"use_tf32\": 0, \"device_id\": \"1\", \"flag\": true},\n"
+    " \"session\": {\"intra_threads\": 2, \"inter_threads\": 3, \"graph_optimization_level\": 1,\n"
+    "  \"memory_arena\": false, \"config\": {\"session.x\": \"1\"}, \"free_dims\": {\"N\": 100}},\n"
+    " \"env\": {\"B\": \"2\", \"A\": null},\n"
+    " \"placement_policy\": {\"allowed_cpu_ops\": [\"Shape\"], \"max_copies\": 2}}";
+
+static void a_file_says_everything(void **state) {
+  (void)state;
+  assay_runtime_spec spec = {0};
+  parse_file(whole, &spec);
+  char *library = assay_path_join(folder, "lib/ort.so");
+  assert_string_equal(spec.name, "a100");
+  assert_string_equal(spec.library, library); /* beside the file */
+  assert_int_equal(spec.options.n, 3);
+  assert_string_equal(spec.options.items[0].key, "device_id"); /* sorted */
+  assert_string_equal(spec.options.items[1].value, "1");       /* true */
+  assert_string_equal(spec.options.items[2].value, "0");
+  assert_int_equal(spec.intra_threads, 2);
+  assert_true(spec.no_memory_arena);
+  assert_null(spec.env.items[0].value);
+  assert_string_equal(spec.allowed_cpu_ops[0], "Shape");
+  assert_int_equal(spec.max_copies, 2);
+  assay_free(library);
+  assay_runtime_spec_reset(&spec);
+}
+
+static void what_is_resolved_resolves_to_itself(void **state) {
+  (void)state;
+  assay_runtime_spec first = {0}, second = {0};
+  char sha256[2][65];
+  assay_json *json = NULL;
+  parse_file(whole, &first);
+  assert_int_equal(assay_runtime_spec_sha256(&first, sha256[0], &json, NULL), ASSAY_OK);
+  assert_int_equal(assay_runtime_spec_of_json(json, ".", &second, NULL), ASSAY_OK);
+  assert_string_equal(second.library, first.library);
+  assert_int_equal(assay_runtime_spec_sha256(&second, sha256[1], NULL, NULL), ASSAY_OK);
+  assert_string_equal(sha256[0], sha256[1]);
+  assay_json_destroy(json);
+  assay_runtime_spec_reset(&first);
+  assay_runtime_spec_reset(&second);
+}
+
+static void the_hash_sees_everything_but_the_librarys_path(void **state) {
+  (void)state;
+  static const char *const same[] = {
+      "{\"provider\": \"cpu\"}",
+      "{\"provider\": \"CPUExecutionProvider\", \"library\": \"/other/place.so\"}",
+      "{\"provider\": \"CPU\", \"session\": {\"intra_threads\": 1, \"memory_arena\": true}, "
+      "\"env\": {}}"};
+  static const char *const others[] = {
+      "{\"provider\": \"cuda\"}",
+      "{\"provider\": \"cpu\", \"options\": {\"a\": 1}}",
+      "{\"provider\": \"cpu\", \"env\": {\"A\": \"1\"}}",
+      "{\"provider\": \"cpu\", \"env\": {\"A\": null}}",
+      "{\"provider\": \"cpu\", \"session\": {\"intra_threads\": 2}}",
+      "{\"provider\": \"cpu\", \"placement_policy\": {\"max_copies\": 0}}"};
+  char sha256[N_OF(same) + N_OF(others)][65];
+  for (size_t i = 0; i < N_OF(same) + N_OF(others); i++) {
+    assay_runtime_spec spec = {0};
+    parse_file(i < N_OF(same) ? same[i] : others[i - N_OF(same)], &spec);
+    assert_int_equal(assay_runtime_spec_sha256(&spec, sha256[i], NULL, NULL), ASSAY_OK);
+    for (size_t j = 0; j < i; j++) {
+      bool equal = strcmp(sha256[i], sha256[j]) == 0;
+      if (equal != (i < N_OF(same)))
+        fail_msg("rows %zu and %zu: %s", i, j, equal ? "equal" : "differ");
+    }
+    assay_runtime_spec_reset(&spec);
+  }
+}
+
+typedef struct wrong {
+  const char *json, *part;
+} wrong;
+
+static const wrong wrongs[] = {
+    {"[]", "object"},
+    {"{}", "provider"},
+    {"{\"provider\": \"cudda\"}", "did you mean 'cuda'"},
+    {"{\"provider\": \"cpu\", \"libary\": \"x\"}", "libary"},
+    {"{\"schema\": \"assay/runtime/2\", \"provider\": \"cpu\"}", "assay/runtime"},
+    {"{\"provider\": \"cpu\", \"library\": 7}", "library"},
+    {"{\"provider\": \"cpu\", \"options\": []}", "options"},
+    {"{\"provider\": \"cpu\", \"options\": {\"a\": null}}", "'a'"},
+    {"{\"provider\": \"cpu\", \"options\": {\"a\": [1]}}", "'a'"},
+    {"{\"provider\": \"cpu\", \"session\": {\"threads\": 1}}", "threads"},
+    {"{\"provider\": \"cpu\", \"session\": {\"intra_threads\": 0}}", "intra_threads"},
+    {"{\"provider\": \"cpu\", \"session\": {\"graph_optimization_level\": 5}}",
+     "graph_optimization_level"},
+    {"{\"provider\": \"cpu\", \"session\": {\"free_dims\": {\"N\": -1}}}", "N"},
+    {"{\"provider\": \"cpu\", \"session\": {\"memory_arena\": 1}}", "memory_arena"},
+    {"{\"provider\": \"cpu\", \"env\": {\"A=B\": \"1\"}}", "'env'"},
+    {"{\"provider\": \"cpu\", \"placement_policy\": {\"allow\": 1}}", "allow"},
+    {"{\"provider\": \"cpu\", \"placement_policy\": {\"max_copies\": -1}}", "max_copies"},
+    {"{\"provider\": \"cpu\", \"placement_policy\": {\"allowed_cpu_ops\": \"Shape\"}}",
+     "allowed_cpu_ops"},
+    {"{\"provider\": \"cpu\"", "a100.json"},
+};
+
+static void refuses_what_is_wrong_in_a_file(void **state) {
+  (void)state;
+  char *path = assay_path_join(folder, "a100.json");
+  for (size_t i = 0; i < N_OF(wrongs); i++) {
+    assay_runtime_spec spec = {0};
+    assay_error err = {0};
+    assert_int_equal(assay_file_write(path, wrongs[i].json, strlen(wrongs[i].json), NULL),
+                     ASSAY_OK);
+    if (assay_runtime_spec_parse(path, &spec, &err) == ASSAY_OK ||
+        strstr(err.text, wrongs[i].part) == NULL || strstr(err.text, path) == NULL)
+      fail_msg("%s: expected '%s', found: %s", wrongs[i].json, wrongs[i].part, err.text);
+  }
+  assay_free(path);
+}
+
+static void refuses_what_is_wrong_as_a_name(void **state) {
+  (void)state;
+  static const wrong names[] = {{"", "not known"},
+                                {"cpu@", "after '@'"},
+                                {"@/x.so", "not known"},
+                                {"no/such/file.json", "no/such/file.json"},
+                                {"migrafx", "did you mean 'migraphx'"}};
+  for (size_t i = 0; i < N_OF(names); i++) {
+    assay_runtime_spec spec = {0};
+    assay_error err = {0};
+    if (assay_runtime_spec_parse(names[i].json, &spec, &err) == ASSAY_OK ||
+        strstr(err.text, names[i].part) == NULL)
+      fail_msg("'%s': expected '%s', found: %s", names[i].json, names[i].part, err.text);
+  }
+}
+
+static void survives_memory_failing_at_every_step(void **state) {
+  (void)state;
+  assay_runtime_spec spec = {0};
+  char sha256[65];
+  char *path = assay_path_join(folder, "a100.json");
+  assert_int_equal(assay_file_write(path, whole, strlen(whole), NULL), ASSAY_OK);
+  for (int64_t n = 0;; n++) {
+    assay_alloc_fail_after(n);
+    assay_status st = assay_runtime_spec_parse(path, &spec, NULL);
+    if (st == ASSAY_OK) st = assay_runtime_spec_sha256(&spec, sha256, NULL, NULL);
+    assay_alloc_fail_after(-1);
+    assay_runtime_spec_reset(&spec);
+    if (st == ASSAY_OK) break;
+    if (st != ASSAY_E_MEMORY) fail_msg("step %lld: %s", (long long)n, assay_status_name(st));
+  }
+  assay_free(path);
+}
+
+static void both_modes_share_one_hash_of_options(void **state) {
+  (void)state;
+  assay_runtime_spec spec = {0};
+  assay_session_plan plan = {0};
+  char timing[65], placement[65], other[65];
+  parse_file(whole, &spec);
+  assert_int_equal(assay_session_plan_init(&spec, &plan, NULL), ASSAY_OK);
+  assert_int_equal(assay_session_plan_options(&plan, timing, NULL, NULL), ASSAY_OK);
+  plan.spec.profile_prefix = "p";
+  plan.spec.verbose = true;
+  plan.spec.model_path = "m";
+  assert_int_equal(assay_session_plan_options(&plan, placement, NULL, NULL), ASSAY_OK);
+  assert_string_equal(timing, placement);
+  plan.spec.intra_threads = 7;
+  assert_int_equal(assay_session_plan_options(&plan, other, NULL, NULL), ASSAY_OK);
+  assert_string_not_equal(timing, other);
+  assay_session_plan_reset(&plan);
+  assay_runtime_spec_reset(&spec);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(built_in_names_are_providers),
+      cmocka_unit_test(a_file_says_everything),
+      cmocka_unit_test(what_is_resolved_resolves_to_itself),
+      cmocka_unit_test(the_hash_sees_everything_but_the_librarys_path),
+      cmocka_unit_test(refuses_what_is_wrong_in_a_file),
+      cmocka_unit_test(refuses_what_is_wrong_as_a_name),
+      cmocka_unit_test(survives_memory_failing_at_every_step),
+      cmocka_unit_test(both_modes_share_one_hash_of_options),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
