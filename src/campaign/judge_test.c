@@ -74,6 +74,8 @@ static assay_manifest manifest_of(assay_manifest_tensor heads[2], assay_head_kin
   return (assay_manifest){.heads = heads, .n_heads = n_heads};
 }
 
+#define NOT_A_NUMBER ((double)NAN)
+
 #define F32 ASSAY_DTYPE_F32
 #define F64 ASSAY_DTYPE_F64
 #define F16 ASSAY_DTYPE_F16
@@ -170,7 +172,7 @@ static const verdict_case verdicts[] = {
      true,
      1,
      {{"ref.f32.y", F32, {1, 2, 3, 4}}},
-     {{"y", F32, {NAN, NAN, NAN, NAN}}},
+     {{"y", F32, {NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER}}},
      ASSAY_VERDICT_FAIL,
      "against f32",
      1},
@@ -179,7 +181,7 @@ static const verdict_case verdicts[] = {
      false,
      true,
      1,
-     {{"ref.f32.y", F32, {1, 2, 3, INFINITY}}},
+     {{"ref.f32.y", F32, {1, 2, 3, HUGE_VAL}}},
      {{"y", F32, {1, 2, 3, 0}}},
      ASSAY_VERDICT_FAIL,
      "against f32",

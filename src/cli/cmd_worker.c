@@ -211,14 +211,14 @@ int assay_cmd_worker(int argc, char **argv) {
   assay_worker_facts facts = {0};
   assay_error err = {0};
   int exit_status = ASSAY_EXIT_DONE;
-  if (assay_cli_parse("worker", &argp, argc, argv, &a, &exit_status)) {
-    if (!tie_to_parent(a.parent))
-      exit_status = ASSAY_EXIT_FAULT;
-    else if (do_task(&a, &facts, &err))
-      exit_status = assay_cli_fail("worker", &err);
-    else if (a.spec == NULL)
-      say_what_it_found(&facts, a.out);
-  }
+  if (!assay_cli_parse("worker", &argp, argc, argv, &a, &exit_status)) goto done;
+  exit_status = tie_to_parent(a.parent) ? ASSAY_EXIT_DONE : ASSAY_EXIT_FAULT;
+  if (exit_status) goto done;
+  if (do_task(&a, &facts, &err))
+    exit_status = assay_cli_fail("worker", &err);
+  else if (a.spec == NULL)
+    say_what_it_found(&facts, a.out);
+done:
   assay_worker_facts_reset(&facts);
   assay_worker_task_reset(&a.task);
   assay_settings_reset(&a.options);
