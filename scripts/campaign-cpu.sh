@@ -19,6 +19,6 @@ for model in attention heptv2; do
   fi
 done
 $assay run --runtime cpu --bundle $bundles/attention-cld --bundle $bundles/heptv2-cld \
-  --iterations 100 --warmup 10 -o "$package" || status=$?
+  --iterations 100 --warmup 10 -o "$package" >/dev/null || status=$?
 $assay report --require-complete "$package"
 exit "${status:-0}"

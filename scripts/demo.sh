@@ -18,6 +18,6 @@ for model in attention heptv2; do
     --name $model-cld -o $bundles/$model-cld
 done
 $assay run --runtime cpu --bundle $bundles/attention-cld --bundle $bundles/heptv2-cld \
-  --iterations 30 --warmup 5 -o "$package" || status=$?
+  --iterations 30 --warmup 5 -o "$package" >/dev/null || status=$?
 $assay report --require-complete "$package"
 exit "${status:-0}"
