@@ -2,29 +2,67 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cli/cli.h"
 #include "report/gate.h"
+#include "report/issue.h"
+#include "report/junit.h"
 #include "report/report.h"
+#include "report/side_by_side.h"
 #include "report/table.h"
 
 #define COMMAND "report"
 
 typedef struct report_args {
   const char *package;
+  const char *other;   /* package to compare with, or NULL */
+  const char *junit;   /* file, or NULL */
   const char *gnuplot; /* NULL: in PATH; "": none */
-  bool require_complete;
-  bool json;
+  bool require_complete, json, issue, redact;
 } report_args;
 
-enum { KEY_REQUIRE_COMPLETE = 0x100, KEY_JSON, KEY_NO_PLOTS, KEY_GNUPLOT };
+enum {
+  KEY_REQUIRE_COMPLETE = 0x100,
+  KEY_JSON,
+  KEY_NO_PLOTS,
+  KEY_GNUPLOT,
+  KEY_ISSUE,
+  KEY_REDACT,
+  KEY_JUNIT,
+  KEY_COMPARE
+};
 
 static const struct argp_option options[] = {
     {"require-complete", KEY_REQUIRE_COMPLETE, NULL, 0,
      "the gate: exit status 1 unless every run is there and passed", 0},
     {"json", KEY_JSON, NULL, 0, "print table.json instead of the table", 0},
+    {"junit", KEY_JUNIT, "FILE", 0, "write the runs as tests in JUnit XML, too", 0},
     {"no-plots", KEY_NO_PLOTS, NULL, 0, "draw no plots", 0},
     {"gnuplot", KEY_GNUPLOT, "FILE", 0, "the gnuplot program to draw with (default: in PATH)", 0},
+    {"issue", KEY_ISSUE, NULL, 0, "only print a block of text to paste in a bug report", 1},
+    {"redact", KEY_REDACT, NULL, 0, "with --issue: without folders and host name", 1},
+    {"compare", KEY_COMPARE, "OTHER", 0, "only print this package and another side by side", 1},
     {NULL, 0, NULL, 0, NULL, 0}};
+
+/* An option that would have no effect beside another is refused. */
+static error_t check(const report_args *args, struct argp_state *state) {
+  bool prints_only = args->issue || args->other;
+  if (args->package == NULL) {
+    return assay_cli_usage(state, "which package? (the folder that 'assay run -o' wrote)");
+  }
+  if (args->redact && !args->issue)
+    return assay_cli_usage(state, "--redact: has an effect with --issue only");
+  if (args->issue && args->other)
+    return assay_cli_usage(state, "--issue: not together with --compare");
+  if (prints_only && (args->json || args->junit || args->gnuplot || args->require_complete)) {
+    return assay_cli_usage(
+        state,
+        "--%s only prints: not together with --json, --junit, --no-plots, --gnuplot or "
+        "--require-complete",
+        args->issue ? "issue" : "compare");
+  }
+  return 0;
+}
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   report_args *args = state->input;
@@ -35,8 +73,21 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_JSON:
     args->json = true;
     return 0;
+  case KEY_ISSUE:
+    args->issue = true;
+    return 0;
+  case KEY_REDACT:
+    args->redact = true;
+    return 0;
+  case KEY_JUNIT:
+    args->junit = value;
+    return 0;
+  case KEY_COMPARE:
+    args->other = value;
+    return 0;
   case KEY_NO_PLOTS:
-    if (args->gnuplot) return assay_cli_usage(state, "--no-plots: contradicts --gnuplot");
+    if (args->gnuplot && *args->gnuplot)
+      return assay_cli_usage(state, "--no-plots: contradicts --gnuplot");
     args->gnuplot = "";
     return 0;
   case KEY_GNUPLOT:
@@ -45,16 +96,12 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     args->gnuplot = value;
     return 0;
   case ARGP_KEY_ARG:
-    if (args->package) {
+    if (args->package)
       return assay_cli_usage(state, "expected one package, found also '%s'", value);
-    }
     args->package = value;
     return 0;
   case ARGP_KEY_END:
-    if (args->package == NULL) {
-      return assay_cli_usage(state, "which package? (the folder that 'assay run -o' wrote)");
-    }
-    return 0;
+    return check(args, state);
   default:
     return ARGP_ERR_UNKNOWN;
   }
@@ -75,31 +122,67 @@ static const struct argp argp = {
     NULL,
     NULL};
 
-static assay_status print(const assay_view *view, bool json, assay_error *err) {
+/* Prints and releases the text. */
+static assay_status print(assay_sink *sink, assay_error *err) {
+  assay_status st = assay_sink_check(sink, err);
+  if (st == ASSAY_OK) fputs(assay_sink_text(sink), stdout);
+  assay_sink_reset(sink);
+  return st;
+}
+
+static assay_status print_tables(const assay_view *view, bool json, assay_error *err) {
   assay_sink sink = {0};
-  assay_status st = ASSAY_OK;
   if (json) {
-    st = assay_table_json(view, &sink.buf, err);
+    sink.status = assay_table_json(view, &sink.buf, err);
   } else {
     assay_table_put_text(view, &sink);
     assay_gate_put_text(view, &sink);
-    st = assay_sink_check(&sink, err);
   }
-  if (st == ASSAY_OK) fputs(assay_sink_text(&sink), stdout);
+  return print(&sink, err);
+}
+
+static assay_status write_junit(const assay_view *view, const char *path, assay_error *err) {
+  assay_sink sink = {0};
+  assay_junit_put(view, &sink);
+  assay_status st = assay_sink_check(&sink, err);
+  if (st == ASSAY_OK) st = assay_file_write(path, sink.buf.data, sink.buf.size_bytes, err);
   assay_sink_reset(&sink);
   return st;
 }
 
-static int report(const report_args *args, const assay_view *view) {
-  assay_error err = {0};
+static assay_status print_issue(const assay_view *view, bool redact, assay_error *err) {
+  assay_sink sink = {0};
+  assay_issue_put(view, redact, &sink);
+  return print(&sink, err);
+}
+
+static assay_status print_comparison(const assay_view *view, const char *other_path,
+                                     assay_error *err) {
+  assay_view other = {0};
+  assay_sink sink = {0};
+  ASSAY_TRY(assay_view_open(other_path, &other, err));
+  assay_side_by_side_put(view, &other, &sink);
+  assay_view_close(&other);
+  return print(&sink, err);
+}
+
+static assay_status write_report(const report_args *args, const assay_view *view,
+                                 assay_error *err) {
   assay_report_options how = {.gnuplot = args->gnuplot};
   assay_report_outcome outcome = {0};
-  if (assay_report_write(view, &how, &outcome, &err)) return assay_cli_fail(COMMAND, &err);
+  ASSAY_TRY(assay_report_write(view, &how, &outcome, err));
   fprintf(stderr, "assay report: wrote '%s/report/report.html' and %zu plots\n", args->package,
           outcome.n_plots);
-  if (outcome.note[0] && how.gnuplot == NULL) fprintf(stderr, "assay report: %s\n", outcome.note);
-  if (print(view, args->json, &err)) return assay_cli_fail(COMMAND, &err);
-  return args->require_complete && !view->qualified ? ASSAY_EXIT_GATE : ASSAY_EXIT_DONE;
+  if (outcome.note[0] && (how.gnuplot == NULL || *how.gnuplot))
+    fprintf(stderr, "assay report: %s\n", outcome.note);
+  if (args->junit) ASSAY_TRY(write_junit(view, args->junit, err));
+  return print_tables(view, args->json, err);
+}
+
+static assay_status report(const report_args *args, const assay_view *view, assay_error *err) {
+  if (args->issue) return print_issue(view, args->redact, err);
+  if (args->other) return print_comparison(view, args->other, err);
+  return write_report(args, view, err);
 }
 
 int assay_cmd_report(int argc, char **argv) {
@@ -109,7 +192,11 @@ int assay_cmd_report(int argc, char **argv) {
   int exit_status = ASSAY_EXIT_DONE;
   if (!assay_cli_parse(COMMAND, &argp, argc, argv, &args, &exit_status)) return exit_status;
   if (assay_view_open(args.package, &view, &err)) return assay_cli_fail(COMMAND, &err);
-  exit_status = report(&args, &view);
+  if (report(&args, &view, &err)) {
+    exit_status = assay_cli_fail(COMMAND, &err);
+  } else if (args.require_complete && !view.qualified) {
+    exit_status = ASSAY_EXIT_GATE;
+  }
   assay_view_close(&view);
   return exit_status;
 }

@@ -130,6 +130,8 @@ TIMING_COLUMN(stddev, assay_cell_time(STATS.stddev_ns))
 TIMING_COLUMN(lag1, ratio_or_absent(STATS.lag1))
 TIMING_COLUMN(drift, ratio_or_absent(STATS.drift))
 TIMING_COLUMN(n_outliers, assay_cell_count(STATS.n_outliers))
+TIMING_COLUMN(outputs_identical,
+              assay_cell_text(assay_view_timing(row)->outputs_identical ? "yes" : "no"))
 TIMING_COLUMN(warmup, assay_cell_count(assay_view_timing(row)->warmup))
 TIMING_COLUMN(session, assay_cell_time((double)assay_view_timing(row)->session_create_ns))
 TIMING_COLUMN(first, assay_cell_time((double)assay_view_timing(row)->first_run_ns))
@@ -248,6 +250,7 @@ const assay_column assay_columns[] = {
     {"lag1", NULL, get_lag1},
     {"drift", NULL, get_drift},
     {"n_outliers", NULL, get_n_outliers},
+    {"outputs_identical", NULL, get_outputs_identical},
     {"session_create_ns", "Session", get_session},
     {"first_run_ns", "First call", get_first},
     {"n_compute", NULL, get_n_compute},

@@ -30,7 +30,7 @@ look() { # WIDTH HEIGHT SCALE SCHEME
 
 try() { # testpack's arguments
   rm -rf "$work/package"
-  "$testpack" "$work/package" "$@" || { echo "testpack $*: failed"; status=1; return; }
+  "$testpack" "$work/package" "$@" report || { echo "testpack $*: failed"; status=1; return; }
   prepare "$work/package"
   echo "$*"
   look 1366 768 1 1

@@ -304,6 +304,7 @@ static void put_time_row(const assay_view *view, size_t r, assay_sink *sink) {
   assay_page_column(sink, row, "n_outliers");
   assay_page_column(sink, row, "first_run_ns");
   assay_page_column(sink, row, "session_create_ns");
+  assay_page_column(sink, row, "outputs_identical");
   assay_sink_put(sink, "</tr>\n");
 }
 
@@ -313,7 +314,8 @@ void assay_page_put_timing(const assay_view *view, assay_sink *sink) {
   put_tables(view, "Latency of one call", "times",
              "Case|Model|Runtime|Timing|#Samples|#p50 (ms)|#p90 (ms)|#p95 (ms)|#p99 "
              "(ms)|#Fastest|#Slowest|#Mean|"
-             "#Std. deviation|#Lag‑1|#Drift|#Outliers|#First call|#Session creation",
+             "#Std. deviation|#Lag‑1|#Drift|#Outliers|#First call|#Session creation|First and last "
+             "outputs equal",
              put_time_row, is_detail_skipped, sink);
   assay_sink_put(sink, "<p class=\"note\">Synchronous calls, one after another, inputs and outputs "
                        "in host memory; warm-ups, "

@@ -141,14 +141,14 @@ static void draws_what_is_hostile_huge_zero_or_not_there(void **state) {
   (void)state;
   static const testpack_spec specs[] = {
       {.n_runtimes = 1, .n_bundles = 1, .n_cases = 2, .zero_error = true},
-      {.n_runtimes = 1, .n_bundles = 1, .n_cases = 1, .huge_error = true, .hostile = true},
       {.n_runtimes = 1, .n_bundles = 1, .n_cases = 2, .fault = TESTPACK_MISSING, .fault_every = 1},
       {.n_runtimes = 1,
        .n_bundles = 1,
-       .n_cases = 2,
+       .n_cases = 1,
        .fault = TESTPACK_PLACEMENT,
        .fault_every = 1,
-       .hostile = true},
+       .hostile = true,
+       .huge_error = true},
   };
   if (access(GNUPLOT, X_OK) != 0) skip();
   for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
