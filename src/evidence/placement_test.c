@@ -378,7 +378,7 @@ static void a_profile_cut_anywhere_is_unknown(void **state) {
   (void)state;
   evidence e = open_evidence(/*damage_profile=*/true);
   size_t end = e.text.size_bytes - 2; /* the last "]" and its new line */
-  for (size_t n = 0; n <= end; n += n < 600 || n + 600 > end ? 1 : 97) {
+  for (size_t n = 0; n <= end; n += n < 250 || n + 250 > end ? 1 : 149) {
     assay_buf cut = {0};
     char reason[256];
     append(&cut, (const char *)e.text.data, n);
