@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "checkpoint/numpy_value.h"
+#include "checkpoint/pickle_describe.h"
 #include "checkpoint/pickle_globals.h"
 #include "checkpoint/pickle_json.h"
 
@@ -13,7 +14,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void read_values(const assay_pickle *pickle) {
   const assay_pickle_value *value = assay_pickle_first(pickle);
   for (; value != NULL; value = value->next) {
+    char line[96];
     assay_tensor tensor = {0};
+    assay_pickle_describe(value, line, sizeof line);
+    if (strlen(line) >= sizeof line) abort();
     bool is_numpy = assay_numpy_is_scalar(value) || assay_numpy_is_array(value);
     if (is_numpy && assay_numpy_read(value, &tensor, NULL) == ASSAY_OK) assay_tensor_reset(&tensor);
   }

@@ -504,6 +504,13 @@ static const struct {
     {"odd_arguments", ASSAY_E_FORMAT, "_rebuild_tensor_v2 without the arguments"},
     {"parameter_of_itself", ASSAY_E_FORMAT, "rebuilt from more than 16"},
     {"trailing", ASSAY_E_FORMAT, "1 bytes follow the pickle's end"},
+    {"legacy_big", ASSAY_E_UNSUPPORTED, "written on a big-endian machine"},
+    {"legacy_version", ASSAY_E_UNSUPPORTED, "legacy protocol version 1001 expected"},
+    {"legacy_unused", ASSAY_E_FORMAT, "storage '1' is in the file, and nothing refers to it"},
+    {"legacy_missing", ASSAY_E_FORMAT, "storage '0' is not in the file"},
+    {"legacy_twice", ASSAY_E_FORMAT, "storage '0' is there twice"},
+    {"legacy_length", ASSAY_E_FORMAT, "says 3 elements, the pickle 4"},
+    {"legacy_tail", ASSAY_E_FORMAT, "1 bytes follow the last storage"},
 };
 
 static void odd_files_are_refused_by_name(void **state) {
@@ -537,6 +544,23 @@ static void deflated_entries_are_read(void **state) {
     assay_tensor_reset(&tensor);
   }
   assay_torch_file_close(file);
+}
+
+static void plain_odd_files_are_read(void **state) {
+  (void)state;
+  static const char *const names[] = {"testdata/odd/good.pth", "testdata/odd/no_folder.pth",
+                                      "testdata/odd/legacy.pth", "testdata/odd/legacy_module.pth",
+                                      "testdata/odd/repeated_key.pth"};
+  static const float w[] = {1, 2, 3, 4};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    assay_tensor tensor;
+    assay_torch_file *file = open_file(names[i]);
+    assert_int_equal(assay_torch_file_count(file), 1);
+    assert_int_equal(assay_torch_file_view(file, 0, &tensor, NULL), ASSAY_OK);
+    assert_memory_equal(tensor.data, w, sizeof w);
+    assay_tensor_reset(&tensor);
+    assay_torch_file_close(file);
+  }
 }
 
 static void nothing_in_a_file_is_run(void **state) {
@@ -682,6 +706,7 @@ int main(void) {
       cmocka_unit_test(tensors_inside_of_pickled_modules_are_found),
       cmocka_unit_test(odd_files_are_refused_by_name),
       cmocka_unit_test(deflated_entries_are_read),
+      cmocka_unit_test(plain_odd_files_are_read),
       cmocka_unit_test(nothing_in_a_file_is_run),
       cmocka_unit_test(kinds_are_told_by_their_first_bytes),
       cmocka_unit_test(files_cut_at_every_byte_are_refused),

@@ -80,6 +80,7 @@ static assay_status go_object(walk *w, const value *object, assay_error *err) {
   if (call->args->items.n > 0) {
     ASSAY_TRY(step(w, /*key=*/NULL, "args", 0, call->args, err));
   }
+  if (call->kwargs != NULL) ASSAY_TRY(step(w, /*key=*/NULL, "kwargs", 0, call->kwargs, err));
   if (fields != NULL)
     ASSAY_TRY(go_pairs(w, fields, err));
   else if (call->state != NULL)

@@ -40,17 +40,29 @@ def dict_of(**entries):
     return b"}(" + b"".join(text(k) + v for k, v in entries.items()) + b"u"
 
 
-def save(name, body, data={"0": struct.pack("<4f", 1, 2, 3, 4)}, extra={}, method=0, version=b"3\n", pickle=None):
+def legacy(name, keys=("0",), sizes=(4,), values=struct.pack("<4f", 1, 2, 3, 4), little=b"\x88", version=1001, tail=b"", body=None):
+    storage6 = storage(extra=b"N")
+    parts = [b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", integer(version),
+             dict_of(protocol_version=integer(1001), little_endian=little), body or dict_of(w=tensor(st=storage6)),
+             b"](" + b"".join(text(k) for k in keys) + b"e"]
+    with open(os.path.join(OUT, name), "wb") as f:
+        f.write(b"".join(b"\x80\x02" + p + b"." for p in parts))
+        for n in sizes:
+            f.write(struct.pack("<q", n) + values)
+        f.write(tail)
+
+
+def save(name, body, data={"0": struct.pack("<4f", 1, 2, 3, 4)}, extra={}, method=0, version=b"3\n", pickle=None, prefix="a/"):
     with zipfile.ZipFile(os.path.join(OUT, name), "w", method) as z:
         def put(n, b):
             z.writestr(zipfile.ZipInfo(n, (1980, 1, 1, 0, 0, 0)), b, method)
-        put("a/data.pkl", pickle or b"\x80\x02" + body + b".")
+        put(prefix + "data.pkl", pickle or b"\x80\x02" + body + b".")
         for n, b in extra.items():
             put(n, b)
         for key, b in data.items():
-            put("a/data/" + key, b)
+            put(prefix + "data/" + key, b)
         if version:
-            put("a/version", version)
+            put(prefix + "version", version)
 
 
 good = dict_of(w=tensor())
@@ -102,6 +114,19 @@ save("trailing.pth", b"", pickle=b"\x80\x02}..")
 save("system.pth", dict_of(w=tensor(), x=named("os", "system") + b"(" + text("echo no > /tmp/assay_was_here") + b"tR"))
 save("cycle.pth", b"}q\0(" + text("w") + tensor() + text("self") + b"h\0" + b"u")
 save("pid_odd.pth", dict_of(w=b"(" + text("other") + b"tQ"))
+
+save("no_folder.pth", good, prefix="")
+legacy("legacy.pth")
+legacy("legacy_big.pth", little=b"\x89")
+legacy("legacy_version.pth", version=1002)
+legacy("legacy_unused.pth", keys=("0", "1"), sizes=(4, 4))
+legacy("legacy_missing.pth", keys=(), sizes=())
+legacy("legacy_twice.pth", keys=("0", "0"), sizes=(4, 4))
+legacy("legacy_length.pth", sizes=(3,))
+legacy("legacy_tail.pth", tail=b"x")
+legacy("legacy_keys.pth", keys=(), sizes=(), body=b"}")
+legacy("legacy_module.pth", body=dict_of(w=tensor(st=storage(extra=b"N")), m=b"(" + text("module") + named("m", "Net") +
+                                         text("m.py") + text("class Net") + b"tQ"))
 
 with open(os.path.join(OUT, "eval.pkl"), "wb") as f:
     f.write(b"\x80\x04" + named("builtins", "eval") + b"(" + text("1+1") + b"tR" + b"0" +
