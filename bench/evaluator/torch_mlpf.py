@@ -125,18 +125,21 @@ def heptv2_layer(w, i, x, eta, phi, m3):
     k = w.rms_norm(name + ".k_norm", w.linear(name + ".w_k", u).view(b, n, HEADS, d))
     v = w.linear(name + ".w_v", u).view(b, n, HEADS, d)
     perm = permutations(w, name, eta, phi)  # [NH, H, B, N]
-    rows = perm.unsqueeze(-1).expand(-1, -1, -1, -1, d)
+    # rows of [H, B, N] tables that the buckets take, and of [NH, H, B, N] ones that lead back
+    heads = torch.arange(HEADS * b).view(HEADS, b, 1) * n
+    rows = (perm + heads).flatten()
+    inverse = torch.empty_like(perm).scatter_(-1, perm, torch.arange(n).expand_as(perm))
+    back = (inverse + torch.arange(HASHES * HEADS * b).view(HASHES, HEADS, b, 1) * n).flatten()
 
     def buckets(t):
-        by_head = t.permute(2, 0, 1, 3).unsqueeze(0).expand(HASHES, -1, -1, -1, -1)
-        return torch.gather(by_head, 3, rows).view(HASHES, HEADS, b, n // BLOCK_SIZE, BLOCK_SIZE, d)
+        by_head = t.permute(2, 0, 1, 3).reshape(HEADS * b * n, d)
+        return by_head.index_select(0, rows).view(-1, BLOCK_SIZE, d)
 
     scores = torch.matmul(buckets(q) * d**-0.5, buckets(k).transpose(-1, -2))
-    lse = torch.logsumexp(scores, dim=-1).view(HASHES, HEADS, b, n)
-    out = torch.matmul(torch.softmax(scores, dim=-1), buckets(v)).view(HASHES, HEADS, b, n, d)
-    inverse = torch.empty_like(perm).scatter_(-1, perm, torch.arange(n).expand_as(perm))
-    out = torch.gather(out, 3, inverse.unsqueeze(-1).expand_as(out))
-    weight = torch.softmax(torch.gather(lse, 3, inverse), dim=0)
+    lse = torch.logsumexp(scores, dim=-1).flatten()
+    out = torch.matmul(torch.softmax(scores, dim=-1), buckets(v)).view(-1, d)
+    out = out.index_select(0, back).view(HASHES, HEADS, b, n, d)
+    weight = torch.softmax(lse.index_select(0, back).view(HASHES, HEADS, b, n), dim=0)
     merged = (out * weight.unsqueeze(-1)).sum(0).permute(1, 2, 0, 3).reshape(b, n, e)
     y = x + w.linear(name + ".attn.out_linear", merged)
     z = w.rms_norm(name + ".norm2", y)
