@@ -548,9 +548,9 @@ static void deflated_entries_are_read(void **state) {
 
 static void plain_odd_files_are_read(void **state) {
   (void)state;
-  static const char *const names[] = {"testdata/odd/good.pth", "testdata/odd/no_folder.pth",
-                                      "testdata/odd/legacy.pth", "testdata/odd/legacy_module.pth",
-                                      "testdata/odd/repeated_key.pth"};
+  static const char *const names[] = {
+      "testdata/odd/good.pth",          "testdata/odd/no_folder.pth",    "testdata/odd/legacy.pth",
+      "testdata/odd/legacy_module.pth", "testdata/odd/repeated_key.pth", "testdata/odd/newer.pth"};
   static const float w[] = {1, 2, 3, 4};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     assay_tensor tensor;

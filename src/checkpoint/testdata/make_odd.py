@@ -116,6 +116,8 @@ save("cycle.pth", b"}q\0(" + text("w") + tensor() + text("self") + b"h\0" + b"u"
 save("pid_odd.pth", dict_of(w=b"(" + text("other") + b"tQ"))
 
 save("no_folder.pth", good, prefix="")
+save("newer.pth", good, extra={"a/.format_version": b"1", "a/.storage_alignment": b"64", "a/byteorder": b"little",
+                               "a/.data/serialization_id": b"0573335438576142944111387808966045840332"})
 legacy("legacy.pth")
 legacy("legacy_big.pth", little=b"\x89")
 legacy("legacy_version.pth", version=1002)
