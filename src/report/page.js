@@ -43,12 +43,16 @@
       button.type = 'button';
       th.textContent = '';
       th.appendChild(button);
-      button.addEventListener('click', function () { sortTable(table, column, th); });
+      button.addEventListener('click', function () {
+        sortTable(table, column, th);
+      });
     });
   }
 
   function columnOf(table, name) {
-    return Array.from(table.tHead.rows[0].cells).findIndex(function (th) { return th.textContent === name; });
+    return Array.from(table.tHead.rows[0].cells).findIndex(function (th) {
+      return th.textContent === name;
+    });
   }
 
   function addField(bar, name, input) {
@@ -81,10 +85,13 @@
   }
 
   function applyFilters(tables, filters, output) {
-    let shown = 0, all = 0;
+    let shown = 0,
+      all = 0;
     for (const table of tables) {
       for (const row of table.tBodies[0].rows) {
-        row.hidden = !filters.every(function (filter) { return fits(row, table, filter); });
+        row.hidden = !filters.every(function (filter) {
+          return fits(row, table, filter);
+        });
         if (!table.classList.contains('runs')) continue;
         all++;
         if (!row.hidden) shown++;
@@ -107,34 +114,48 @@
     bar.className = 'bar';
     bar.setAttribute('role', 'search');
     bar.setAttribute('aria-label', 'Filter the tables');
-    const filters = ['Model', 'Runtime', 'N', 'Verdict'].map(function (name) { return addChoice(bar, name); });
+    const filters = ['Model', 'Runtime', 'N', 'Verdict'].map(function (name) {
+      return addChoice(bar, name);
+    });
     const text = make('input');
     text.type = 'search';
     filters.push({ name: 'Case', input: addField(bar, 'Case contains', text), part: true });
     const exact = make('button', 'Exact values');
     exact.type = 'button';
     exact.setAttribute('aria-pressed', 'false');
-    exact.addEventListener('click', function () { toggleExact(exact); });
+    exact.addEventListener('click', function () {
+      toggleExact(exact);
+    });
     bar.appendChild(exact);
     const output = make('output');
     bar.appendChild(output);
     for (const filter of filters) {
-      filter.input.addEventListener('input', function () { applyFilters(tables, filters, output); });
+      filter.input.addEventListener('input', function () {
+        applyFilters(tables, filters, output);
+      });
     }
     applyFilters(tables, filters, output);
     section.insertBefore(bar, section.querySelector('.scroll'));
   }
 
-  const tables = Array.from(document.querySelectorAll('table.runs, table.heads, table.times, table.places'));
+  const tables = Array.from(
+    document.querySelectorAll('table.runs, table.heads, table.times, table.places')
+  );
   for (const table of document.querySelectorAll('table:not(.kv)')) addSorting(table);
   if (tables.length) addBar(document.getElementById('runs'), tables);
   /* Printed heads of tables are repeated on every page, but buttons in them are not: print the words alone. */
-  const headers = Array.from(document.querySelectorAll('thead th')).filter(function (th) { return th.querySelector('button'); });
-  const buttons = headers.map(function (th) { return th.querySelector('button'); });
+  const headers = Array.from(document.querySelectorAll('thead th')).filter(function (th) {
+    return th.querySelector('button');
+  });
+  const buttons = headers.map(function (th) {
+    return th.querySelector('button');
+  });
   addEventListener('beforeprint', function () {
     for (const button of buttons) button.replaceWith(button.textContent);
   });
   addEventListener('afterprint', function () {
-    headers.forEach(function (th, i) { th.replaceChildren(buttons[i]); });
+    headers.forEach(function (th, i) {
+      th.replaceChildren(buttons[i]);
+    });
   });
 })();

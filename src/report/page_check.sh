@@ -1,7 +1,8 @@
 #!/bin/sh
-# page_check.sh TESTPACK SOURCES: looks at pages in headless Chromium at phone and laptop size, light and dark: no
-# error, no request, no overflow, sorting and filters work, and axe-core finds nothing. Skipped (77) where there is no
-# chromium, or no axe-core: ASSAY_AXE=/path/to/axe.min.js (npm package axe-core).
+# page_check.sh TESTPACK SOURCES: looks at pages in headless Chromium at phone and laptop size, light
+# and dark: no error, no request, no overflow, sorting and filters work, axe-core finds nothing.
+# Skipped (77) where there is no chromium, or no axe-core (npm package axe-core):
+# ASSAY_AXE=/path/to/axe.min.js
 set -u
 testpack=$(readlink -f "$1") sources=$(readlink -f "$2")
 chromium=$(command -v chromium) || { echo "skipped: no chromium"; exit 77; }
@@ -13,16 +14,22 @@ status=0
 
 # The page with the checker and our questions at its end.
 prepare() { # PACKAGE
-  sed -e '1s|^|<script>window.pageErrors=[];addEventListener("error",function(e){pageErrors.push("error: "+e.message)});</script>|' \
-    -e 's|<meta http-equiv="Content-Security-Policy"[^>]*>||' "$1/report/report.html" >"$work/page.html"
-  { printf '<script>'; cat "$axe"; printf '</script><script>'; cat "$sources/page_check.js"; printf '</script>'; } >>"$work/page.html"
+  {
+    printf '<script>window.pageErrors = []; addEventListener("error", function (e) {'
+    printf ' pageErrors.push("error: " + e.message); });</script>'
+    # The page lets no script run but its own; the checker's must, so the policy is left out.
+    sed 's|<meta http-equiv="Content-Security-Policy"[^>]*>||' "$1/report/report.html"
+    printf '<script>' && cat "$axe" && printf '</script>'
+    printf '<script>' && cat "$sources/page_check.js" && printf '</script>'
+  } >"$work/page.html"
 }
 
 look() { # WIDTH HEIGHT SCALE SCHEME
   rm -rf "$work/profile"
   timeout 120 "$chromium" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
-    --disable-background-networking --disable-component-update --disable-sync --user-data-dir="$work/profile" \
-    --force-device-scale-factor="$3" --window-size="$1,$2" --blink-settings=preferredColorScheme="$4" \
+    --disable-background-networking --disable-component-update --disable-sync \
+    --user-data-dir="$work/profile" --force-device-scale-factor="$3" --window-size="$1,$2" \
+    --blink-settings=preferredColorScheme="$4" \
     --virtual-time-budget=30000 --dump-dom "file://$work/page.html" 2>"$work/err" >"$work/dom"
   answer=$(grep -o '<pre>page check: [^<]*' "$work/dom" | head -n 1 | cut -c 6-)
   [ "$answer" = "page check: ok" ] || { echo "$1x$2 scheme $4: ${answer:-no answer}"; status=1; }
