@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,8 @@
 #define STDOUT_FILE     "stdout.txt"
 #define STDERR_FILE     "stderr.txt"
 #define LAST_LINE_BYTES 512
+#define TALK_MAX_BYTES                                                                             \
+  ((off_t)64 << 20) /* of stdout and stderr each: a log in a loop fills no disk */
 
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -38,6 +41,8 @@ typedef struct attempt {
   const assay_manifest_case *one; /* the case */
   char *folder;                   /* unfinished, under the work folder */
   char *model_path, *case_path;   /* in the package, absolute */
+  char *stdout_path, *stderr_path;
+  bool talked_too_much;
   assay_worker_facts facts;
   bool has_facts;
   assay_result *result;
@@ -175,31 +180,43 @@ static void free_env(char **env, size_t n) {
   assay_free(env);
 }
 
-static assay_status run_child(const attempt *a, const char *task_path, char *const *env,
+static bool is_too_long(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && info.st_size > TALK_MAX_BYTES;
+}
+
+static void on_tick(void *arg) {
+  const attempt *a = arg;
+  const assay_campaign_progress *progress = &a->plan->spec->progress;
+  if (progress->tick != NULL) progress->tick(progress->arg);
+}
+
+static bool on_cancelled(void *arg) {
+  attempt *a = arg;
+  const assay_campaign_progress *progress = &a->plan->spec->progress;
+  if (progress->cancelled != NULL && progress->cancelled(progress->arg)) return true;
+  a->talked_too_much = is_too_long(a->stdout_path) || is_too_long(a->stderr_path);
+  return a->talked_too_much;
+}
+
+static assay_status run_child(attempt *a, const char *task_path, char *const *env,
                               assay_child_result *out, assay_error *err) {
-  const assay_campaign_spec *spec = a->plan->spec;
   char parent[32];
   snprintf(parent, sizeof parent, "%lld", (long long)getpid());
   const char *argv[] = {a->plan->worker_path, "worker", "--spec", task_path, "--out", a->folder,
                         "--parent",           parent,   NULL};
-  char *stdout_path = assay_path_join(a->folder, STDOUT_FILE);
-  char *stderr_path = assay_path_join(a->folder, STDERR_FILE);
   assay_child_spec child = {.argv = argv,
                             .env = (const char *const *)env,
-                            .stdout_path = stdout_path,
-                            .stderr_path = stderr_path,
-                            .timeout_ns = spec->timeout_ns,
-                            .tick = spec->progress.tick,
-                            .cancelled = spec->progress.cancelled,
-                            .arg = spec->progress.arg};
-  assay_status st = stdout_path != NULL && stderr_path != NULL ? assay_child_run(&child, out, err)
-                                                               : assay_fail_memory(err, 64);
-  assay_free(stdout_path);
-  assay_free(stderr_path);
-  return st;
+                            .stdout_path = a->stdout_path,
+                            .stderr_path = a->stderr_path,
+                            .timeout_ns = a->plan->spec->timeout_ns,
+                            .tick = on_tick,
+                            .cancelled = on_cancelled,
+                            .arg = a};
+  return assay_child_run(&child, out, err);
 }
 
-static assay_status start_worker(const attempt *a, assay_child_result *out, assay_error *err) {
+static assay_status start_worker(attempt *a, assay_child_result *out, assay_error *err) {
   const assay_settings *settings = &a->runtime->spec.env;
   char **env = NULL;
   char *task_path = assay_path_join(a->folder, TASK_FILE);
@@ -309,6 +326,17 @@ static assay_status check_identity(attempt *a, assay_error *err) {
     return assay_fail(err, ASSAY_E_MISMATCH,
                       "the session's options are not those that were asked for, by SHA-256");
   return ASSAY_OK;
+}
+
+/* It was ended for what it printed; the beginning of that is kept. */
+static assay_status end_talk(attempt *a, assay_error *err) {
+  char reason[128];
+  snprintf(reason, sizeof reason, "the worker printed more than %lld MiB and was ended",
+           (long long)(TALK_MAX_BYTES >> 20));
+  if ((is_too_long(a->stdout_path) && truncate(a->stdout_path, TALK_MAX_BYTES) != 0) ||
+      (is_too_long(a->stderr_path) && truncate(a->stderr_path, TALK_MAX_BYTES) != 0))
+    return assay_fail(err, ASSAY_E_IO, "'%s': what the worker printed cannot be cut", a->folder);
+  return end_as(a, ASSAY_RESULT_FAILED, assay_worker_last_stage(a->folder), reason, err);
 }
 
 /* From how the process ended to a status; DONE when the worker says that it finished. */
@@ -489,12 +517,10 @@ static assay_status make_in_folder(attempt *a, bool *out_cancelled, assay_error 
     return write_result(a, err);
   }
   ASSAY_TRY(start_worker(a, &child, err));
-  if (child.was_cancelled) {
-    *out_cancelled = true;
-    return ASSAY_OK;
-  }
+  *out_cancelled = child.was_cancelled && !a->talked_too_much;
+  if (*out_cancelled) return ASSAY_OK;
   take_process(&child, &a->result->process);
-  ASSAY_TRY(take_end(a, &child, err));
+  ASSAY_TRY(a->talked_too_much ? end_talk(a, err) : take_end(a, &child, err));
   ASSAY_TRY(judge(a, err));
   if (a->result->status == ASSAY_RESULT_DONE) a->result->stage = ASSAY_STAGE_NONE;
   ASSAY_TRY(add_warnings(a, &child, err));
@@ -529,6 +555,10 @@ static assay_status make_paths(attempt *a, assay_error *err) {
   a->case_path = assay_path_join(a->bundle->folder, a->one->file.file);
   if (a->folder == NULL || a->model_path == NULL || a->case_path == NULL)
     return assay_fail_memory(err, strlen(a->bundle->folder));
+  a->stdout_path = assay_path_join(a->folder, STDOUT_FILE);
+  a->stderr_path = assay_path_join(a->folder, STDERR_FILE);
+  if (a->stdout_path == NULL || a->stderr_path == NULL)
+    return assay_fail_memory(err, strlen(a->folder));
   ASSAY_TRY(assay_folder_remove(a->folder, err));
   return assay_folder_create(a->folder, err);
 }
@@ -567,5 +597,7 @@ assay_status assay_attempt_make(const assay_plan *plan, size_t i, assay_result *
   assay_free(a.folder);
   assay_free(a.model_path);
   assay_free(a.case_path);
+  assay_free(a.stdout_path);
+  assay_free(a.stderr_path);
   return st;
 }

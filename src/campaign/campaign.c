@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "campaign/attempt.h"
 #include "campaign/machine.h"
 #include "campaign/package_lock.h"
@@ -33,6 +34,7 @@ typedef struct campaign {
   assay_package_lock lock;
   assay_package before; /* the index that was there */
   bool has_before;
+  bool made_folder;    /* the package's folder was not there */
   assay_package index; /* of now */
   bool *keep;          /* [plan.n_runs] */
   assay_campaign_summary summary;
@@ -50,14 +52,38 @@ static void note(const campaign *c, const char *text) {
 /* --- the folder ----------------------------------------------------------------------------------
  */
 
+/* The name of a file that a writer of base/file.c had not finished when it was killed. */
+static bool is_unfinished(const char *name) {
+  return assay_text_has_prefix(name, ".assay-") && assay_text_has_suffix(name, ".tmp");
+}
+
 /* Empty but for what an assay that was killed at its very start leaves. */
 static bool holds_only_ours(const assay_names *names) {
   for (size_t i = 0; i < names->n; i++)
     if (strcmp(names->items[i], ASSAY_PACKAGE_LOCK_FILE) != 0 &&
-        strcmp(names->items[i], WORK_FOLDER) != 0 &&
-        strncmp(names->items[i], ASSAY_PACKAGE_FILE, strlen(ASSAY_PACKAGE_FILE)) != 0)
+        strcmp(names->items[i], WORK_FOLDER) != 0 && !is_unfinished(names->items[i]))
       return false;
   return true;
+}
+
+/* Removes what a killed campaign left in the middle of writing; `below` is a folder of the package,
+ * or "". */
+static assay_status remove_unfinished(const campaign *c, const char *below, assay_error *err) {
+  assay_names names = {0};
+  char *folder = below[0] == '\0' ? assay_strdup(c->spec.package_path)
+                                  : assay_path_join(c->spec.package_path, below);
+  if (folder == NULL) return assay_fail_memory(err, 256);
+  assay_status st = ASSAY_OK;
+  if (assay_path_kind_of(folder) == ASSAY_PATH_FOLDER) st = assay_folder_list(folder, &names, err);
+  for (size_t i = 0; i < names.n && st == ASSAY_OK; i++) {
+    if (!is_unfinished(names.items[i])) continue;
+    char *path = assay_path_join(folder, names.items[i]);
+    st = path != NULL ? assay_folder_remove(path, err) : assay_fail_memory(err, 256);
+    assay_free(path);
+  }
+  assay_names_reset(&names);
+  assay_free(folder);
+  return st;
 }
 
 /* Nothing, a folder with nothing, or a package: everything else belongs to somebody. */
@@ -96,19 +122,23 @@ static assay_status read_before(campaign *c, assay_error *err) {
 static assay_status open_place(campaign *c, assay_error *err) {
   const char *path = c->spec.package_path;
   ASSAY_TRY(check_place(path, err));
+  c->made_folder = assay_path_kind_of(path) == ASSAY_PATH_NONE;
   ASSAY_TRY(assay_folder_create(path, err));
   ASSAY_TRY(assay_package_lock_take(path, &c->lock, err));
   ASSAY_TRY(read_before(c, err));
+  ASSAY_TRY(remove_unfinished(c, "", err));
+  ASSAY_TRY(remove_unfinished(c, "machines", err));
   ASSAY_TRY(assay_folder_remove(c->plan.work_folder, err));
   return assay_folder_create(c->plan.work_folder, err);
 }
 
-/* Lets go of the folder; one that holds nothing is removed again. */
+/* Lets go of the folder; one that was made for nothing is removed again. */
 static void leave_place(campaign *c) {
   if (c->lock.path == NULL) return;
   (void)!assay_folder_remove(c->plan.work_folder, NULL);
   assay_package_lock_release(&c->lock);
-  (void)!rmdir(c->spec.package_path); /* refuses when there is something in it */
+  if (c->made_folder)
+    (void)!rmdir(c->spec.package_path); /* refuses when there is something in it */
 }
 
 /* --- the index -----------------------------------------------------------------------------------
@@ -166,6 +196,13 @@ static void count(campaign *c, const assay_result *result) {
     c->summary.n_lacking++;
 }
 
+static bool has_result(const campaign *c, size_t i) {
+  char *folder = assay_attempt_folder(&c->plan, i);
+  bool there = folder != NULL && assay_path_kind_of(folder) == ASSAY_PATH_FOLDER;
+  assay_free(folder);
+  return there;
+}
+
 static assay_status look_at_done(campaign *c, assay_error *err) {
   c->keep = assay_alloc_array(c->plan.n_runs, sizeof *c->keep);
   if (c->keep == NULL) return assay_fail_memory(err, c->plan.n_runs);
@@ -178,6 +215,8 @@ static assay_status look_at_done(campaign *c, assay_error *err) {
       c->summary.n_reused++;
       c->summary.n_kept_failures += result.status != ASSAY_RESULT_DONE;
       count(c, &result);
+    } else if (c->plan.runs[i].selected && has_result(c, i)) {
+      c->summary.n_stale++;
     }
     assay_result_reset(&result);
   }
@@ -269,13 +308,24 @@ static assay_status seal(campaign *c, assay_error *err) {
  */
 
 static void say_what_is_kept(const campaign *c) {
-  char text[160];
-  if (c->summary.n_kept_failures == 0) return;
-  snprintf(text, sizeof text,
-           "%zu run%s that failed before %s kept; --retry-failed makes them again",
-           c->summary.n_kept_failures, c->summary.n_kept_failures == 1 ? "" : "s",
-           c->summary.n_kept_failures == 1 ? "is" : "are");
-  note(c, text);
+  char text[200];
+  size_t n = c->summary.n_kept_failures;
+  if (n > 0) {
+    snprintf(text, sizeof text,
+             "%zu run%s that failed before %s kept; --retry-failed makes %s again", n,
+             n == 1 ? "" : "s", n == 1 ? "is" : "are", n == 1 ? "it" : "them");
+    note(c, text);
+  }
+  n = c->summary.n_stale;
+  if (n > 0) {
+    snprintf(
+        text, sizeof text,
+        "%zu run%s made again: model, case, runtime, library, options, tool or files are not what "
+        "%s made from, or %s to be retried",
+        n, n == 1 ? " is" : "s are", n == 1 ? "it was" : "they were",
+        n == 1 ? "it is" : "they are");
+    note(c, text);
+  }
 }
 
 /* package.json says "unfinished" as soon as anything is about to change. */

@@ -69,6 +69,7 @@ typedef struct assay_campaign_summary {
   size_t n_passed, n_failed, n_missing; /* of the planned: n_failed counts verdicts too */
   size_t n_lacking; /* of n_failed: the library or the provider is not to be had here */
   bool was_cancelled;
+  size_t n_stale; /* of those to be made: something of them was there, and could not be kept */
   size_t n_kept_failures; /* of n_reused: not done; --retry-failed makes them again */
 } assay_campaign_summary;
 

@@ -306,6 +306,7 @@ static const bad_end bad_ends[] = {
     {"refused", T, ASSAY_RESULT_FAILED, ASSAY_STAGE_FIRST_RUN, "the runtime said no"},
     {"no_provider", P, ASSAY_RESULT_FAILED, ASSAY_STAGE_PROVIDER, "no such provider"},
     {"leaves_children", T, ASSAY_RESULT_FAILED, ASSAY_STAGE_FIRST_RUN, "left processes behind"},
+    {"floods", T, ASSAY_RESULT_FAILED, ASSAY_STAGE_FIRST_RUN, "printed more than 64 MiB"},
     {"other_library", T, ASSAY_RESULT_FAILED, ASSAY_STAGE_SESSION, "not the one"},
     {"other_options", P, ASSAY_RESULT_FAILED, ASSAY_STAGE_SESSION, "options"},
     {"no_samples", T, ASSAY_RESULT_FAILED, ASSAY_STAGE_COMPARE, "samples.npy"},

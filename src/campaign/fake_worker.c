@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -180,6 +181,12 @@ static void print_much(void) {
   fputs("{\"schema\": \xff\n", stderr);
 }
 
+static void print_without_end(void) {
+  static char line[1 << 16];
+  memset(line, 'x', sizeof line);
+  for (;;) fwrite(line, 1, sizeof line, stdout);
+}
+
 /* Before anything is left behind. */
 static void misbehave_early(void) {
   if (asked("segv")) raise_default(SIGSEGV);
@@ -197,6 +204,7 @@ static void misbehave_early(void) {
   }
   if (asked("slow")) nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
   if (asked("garbage")) print_much();
+  if (asked("floods")) print_without_end();
   if (asked("closes")) {
     close(STDOUT_FILENO);
     close(STDERR_FILENO);
@@ -219,7 +227,14 @@ static void fail_as_asked(void) {
   facts.reason = assay_strdup(asked("refused") ? "the runtime said no" : "no such provider");
 }
 
+/* As the real one: without its campaign it does not go on. */
+static void tie_to_parent(const char *pid) {
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != (pid_t)strtol(pid, NULL, 10)) exit(72);
+}
+
 int main(int argc, char **argv) {
+  if (argc == 8) tie_to_parent(argv[7]);
   if (argc < 6 || strcmp(argv[1], "worker") != 0) return 64;
   must(assay_worker_task_read(argv[3], &task, NULL));
   folder = argv[5];

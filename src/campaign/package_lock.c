@@ -9,12 +9,16 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 
-#define TRIES 100 /* each lost try means that another holder came and went in between */
+/* How long a held lock is waited for. A campaign that is killed while it starts a worker holds it a
+ * little longer than it lives: the worker has it until its exec. */
+#define PATIENCE_NS INT64_C(3000000000)
+#define PAUSE_NS    20000000
 
 static bool is_still_there(int fd, const char *path) {
   struct stat held, named;
@@ -22,16 +26,17 @@ static bool is_still_there(int fd, const char *path) {
          held.st_dev == named.st_dev;
 }
 
-static assay_status refuse(int fd, const char *package_path, assay_error *err) {
+static assay_status refuse(const char *path, const char *package_path, assay_error *err) {
   char holder[32] = "";
-  ssize_t n = pread(fd, holder, sizeof holder - 1, 0);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  ssize_t n = fd >= 0 ? pread(fd, holder, sizeof holder - 1, 0) : 0;
+  if (fd >= 0) close(fd);
   holder[n > 0 ? (size_t)n : 0] = '\0';
   holder[strspn(holder, "0123456789")] = '\0';
-  return assay_fail(
-      err, ASSAY_E_ARGUMENT,
-      "'%s' is being written by another assay (process %s); wait for it, or take another "
-      "folder with -o",
-      package_path, holder[0] != '\0' ? holder : "unknown");
+  return assay_fail(err, ASSAY_E_ARGUMENT,
+                    "'%s' is being written by another assay (process %s); wait for it, or take "
+                    "another folder with -o",
+                    package_path, holder[0] != '\0' ? holder : "unknown");
 }
 
 static void sign(int fd) {
@@ -41,28 +46,41 @@ static void sign(int fd) {
   if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n) return;
 }
 
+/* *out_fd is -1 when somebody else has it, or when the file that was locked is not the one that is
+ * there now. */
+static assay_status try_once(const char *path, int *out_fd, assay_error *err) {
+  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (fd < 0)
+    return assay_fail(err, ASSAY_E_IO, "'%s' cannot be opened: %s", path, strerror(errno));
+  *out_fd = -1;
+  bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+  int why = locked ? EWOULDBLOCK : errno;
+  if (locked && is_still_there(fd, path)) {
+    *out_fd = fd;
+    return ASSAY_OK;
+  }
+  close(fd);
+  if (why == EWOULDBLOCK || why == EINTR) return ASSAY_OK;
+  return assay_fail(err, ASSAY_E_IO, "'%s' cannot be locked: %s", path, strerror(why));
+}
+
+static int64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static assay_status take(const char *path, const char *package_path, int *out_fd,
                          assay_error *err) {
-  for (int i = 0; i < TRIES; i++) {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd < 0)
-      return assay_fail(err, ASSAY_E_IO, "'%s' cannot be opened: %s", path, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-      assay_status st =
-          errno == EWOULDBLOCK
-              ? refuse(fd, package_path, err)
-              : assay_fail(err, ASSAY_E_IO, "'%s' cannot be locked: %s", path, strerror(errno));
-      close(fd);
-      return st;
-    }
-    if (is_still_there(fd, path)) {
-      sign(fd);
-      *out_fd = fd;
-      return ASSAY_OK;
-    }
-    close(fd);
+  const int64_t until_ns = now_ns() + PATIENCE_NS;
+  for (;;) {
+    ASSAY_TRY(try_once(path, out_fd, err));
+    if (*out_fd >= 0) break;
+    if (now_ns() > until_ns) return refuse(path, package_path, err);
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
   }
-  return assay_fail(err, ASSAY_E_IO, "'%s' cannot be locked: others take it all the time", path);
+  sign(*out_fd);
+  return ASSAY_OK;
 }
 
 assay_status assay_package_lock_take(const char *package_path, assay_package_lock *out,
