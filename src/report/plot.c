@@ -51,7 +51,7 @@ typedef struct drawing {
 
 /* Runs gnuplot on the script, or asks for its version. true when it ended well. */
 static bool run_program(const drawing *d, const char *argument) {
-  const char *const argv[] = {d->program, "-d", argument, NULL};
+  const char *const argv[] = {d->program, "-d", argument, NULL}; /* -d: no start-up files */
   const char *const env[] = {"LC_ALL=C",    "SOURCE_DATE_EPOCH=0", "GNUTERM",
                              "GNUPLOT_LIB", "GDFONTPATH",          NULL};
   assay_child_spec spec = {.argv = argv,
@@ -215,9 +215,21 @@ static assay_status keep(const assay_plot_script *script, const char *folder, as
   return st;
 }
 
+static const char *const endings[] = {"svg", "pdf", "png"};
+#define N_ENDINGS (sizeof endings / sizeof endings[0])
+
+static bool has_drawings(const char *folder, const char *name) {
+  bool all = true;
+  for (size_t i = 0; i < N_ENDINGS; i++) {
+    char *path = drawing_path(folder, name, endings[i]);
+    all = all && path && assay_path_kind_of(path) == ASSAY_PATH_FILE;
+    assay_free(path);
+  }
+  return all;
+}
+
 static void remove_drawings(const char *folder, const char *name) {
-  static const char *const endings[] = {"svg", "pdf", "png"};
-  for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+  for (size_t i = 0; i < N_ENDINGS; i++) {
     char *path = drawing_path(folder, name, endings[i]);
     if (path) (void)unlink(path);
     assay_free(path);
@@ -229,7 +241,9 @@ static void remove_drawings(const char *folder, const char *name) {
 static assay_status draw_one(const drawing *d, const assay_plot_script *script, const char *folder,
                              assay_error *err) {
   ASSAY_TRY(write_script(d, script, folder, err));
-  if (run_program(d, d->script)) return keep(script, folder, d->out, err);
+  if (run_program(d, d->script) && has_drawings(folder, script->name)) {
+    return keep(script, folder, d->out, err);
+  }
   char why[160];
   first_line(d->log, why, sizeof why);
   remove_drawings(folder, script->name);
@@ -258,19 +272,33 @@ static assay_status draw_all(const drawing *d, const assay_plot_scripts *scripts
   return ASSAY_OK;
 }
 
+/* A new line in the path would end gnuplot's quoted string and begin a command. */
+static bool has_controls(const char *path) {
+  for (const char *c = path; *c; c++) {
+    if ((unsigned char)*c < 0x20 || *c == 0x7f) return true;
+  }
+  return false;
+}
+
 assay_status assay_plots_draw(const assay_view *view, const char *program, const char *out_folder,
                               assay_plots *out, assay_error *err) {
   assay_plot_scripts scripts = {0};
   assay_plots plots = {0};
   char *found = program ? assay_strdup(program) : find_program("gnuplot");
+  /* A path that begins with '-' would be an option to gnuplot. */
+  const char *here = *out_folder == '-' ? "./" : "";
   drawing d = {.program = found,
                .out = &plots,
-               .script = assay_path_join(out_folder, ".draw.gp"),
+               .script = assay_format("%s%s/.draw.gp", here, out_folder),
                .log = assay_path_join(out_folder, ".draw.err"),
                .said = assay_path_join(out_folder, ".draw.out")};
   assay_status st = ASSAY_OK;
   if (d.script == NULL || d.log == NULL || d.said == NULL || (program && found == NULL)) {
     st = assay_fail_memory(err, strlen(out_folder));
+  } else if (has_controls(out_folder)) {
+    (void)snprintf(plots.note, sizeof plots.note,
+                   "There are no plots: the path of the package holds control characters, which "
+                   "gnuplot cannot take.");
   } else if (found == NULL || *found == 0) {
     (void)snprintf(
         plots.note, sizeof plots.note, "%s",
