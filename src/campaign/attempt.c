@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@
 #define STDOUT_FILE     "stdout.txt"
 #define STDERR_FILE     "stderr.txt"
 #define LAST_LINE_BYTES 512
+#define FULL_BYTES      ((uint64_t)4 << 20) /* less room: a failure may be the disk's */
 #define TALK_MAX_BYTES                                                                             \
   ((off_t)64 << 20) /* of stdout and stderr each: a log in a loop fills no disk */
 
@@ -508,6 +510,22 @@ static assay_status write_result(attempt *a, assay_error *err) {
   return st;
 }
 
+/* A full disk is nothing that a run can be blamed for: it ends the campaign, and leaves no result.
+ * It shows in the worker's own words, or, where the runtime writes without looking, in a run that
+ * does not pass and no room. */
+static assay_status check_disk(const attempt *a, assay_error *err) {
+  struct statvfs disk;
+  if (assay_result_passed(a->result)) return ASSAY_OK;
+  if (a->has_facts && strcmp(a->facts.status, assay_status_name(ASSAY_E_IO)) == 0)
+    return assay_fail(err, ASSAY_E_IO, "%s", a->facts.reason);
+  if (statvfs(a->folder, &disk) != 0 || (uint64_t)disk.f_bavail * disk.f_frsize >= FULL_BYTES)
+    return ASSAY_OK;
+  return assay_fail(
+      err, ASSAY_E_IO,
+      "a run did not pass, and the disk of '%s' is full: make room; the same line goes on",
+      a->plan->spec->package_path);
+}
+
 /* Worker, end, verdicts, files. */
 static assay_status make_in_folder(attempt *a, bool *out_cancelled, assay_error *err) {
   assay_error why = {0};
@@ -523,6 +541,7 @@ static assay_status make_in_folder(attempt *a, bool *out_cancelled, assay_error 
   ASSAY_TRY(a->talked_too_much ? end_talk(a, err) : take_end(a, &child, err));
   ASSAY_TRY(judge(a, err));
   if (a->result->status == ASSAY_RESULT_DONE) a->result->stage = ASSAY_STAGE_NONE;
+  ASSAY_TRY(check_disk(a, err));
   ASSAY_TRY(add_warnings(a, &child, err));
   return write_result(a, err);
 }

@@ -267,7 +267,11 @@ static assay_status profile_calls(worker *w, assay_error *err) {
     assay_ort_session_release_outputs(w->session);
   }
   w->facts->profiled_runs = w->task->placement_runs;
-  return take_profile(w, err);
+  ASSAY_TRY(take_profile(w, err));
+  if (fflush(w->log) != 0 || ferror(w->log))
+    return assay_fail(err, ASSAY_E_IO, "'%s/%s' could not be written whole", w->folder,
+                      ASSAY_WORKER_LOG_FILE);
+  return ASSAY_OK;
 }
 
 static assay_status run_bound(worker *w, assay_error *err) {
