@@ -1,3 +1,4 @@
+/* Tests of campaign_view.c: what a package says becomes rows, groups and figures. */
 #include "report/campaign_view.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Tests of cell.c: rounded for people, exact for programs, absent as absent. */
 #include "report/cell.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Tests of gate.c: each fault of a package, the line that tells it, and the last line. */
 #include "report/gate.h"
 
 #include <setjmp.h>

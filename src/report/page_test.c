@@ -1,3 +1,4 @@
+/* Tests of page*.c: one well-formed file that asks for nothing, whatever names it holds. */
 #include "report/page.h"
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* Tests of report.c and plot.c: the folder is whole, in the checksum tree, and the same twice. */
 #include "report/report.h"
 
 #include <setjmp.h>

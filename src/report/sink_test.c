@@ -1,3 +1,4 @@
+/* Tests of sink.c: text from outside stays text in every format. */
 #include "report/sink.h"
 
 #include <setjmp.h>

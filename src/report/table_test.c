@@ -1,3 +1,4 @@
+/* Tests of table.c and column.c: every figure is parsed back from CSV and JSON. */
 #include "report/table.h"
 
 #include <math.h>
