@@ -183,7 +183,9 @@ static char *find_line(const char *path, const char *key) {
   fclose(file);
   if (value == NULL) return assay_strdup(UNAVAILABLE);
   assay_text_printable(value, clean, sizeof clean);
-  return assay_strdup(clean);
+  size_t n = strlen(clean); /* os-release has its values in quotes */
+  bool quoted = n >= 2 && clean[0] == '"' && clean[n - 1] == '"';
+  return quoted ? assay_strndup(clean + 1, n - 2) : assay_strdup(clean);
 }
 
 char *assay_machine_line(const char *path) {
