@@ -373,6 +373,7 @@ assay_status assay_child_run(const assay_child_spec *spec, assay_child_result *o
   wait_state w = {.spec = spec, .start_ns = now_ns(), .own_max_rss_bytes = own_max_rss()};
   w.next_tick_ns = w.start_ns + TICK_NS;
   ASSAY_TRY(start(spec, &w.pid, err));
+  if (spec->started != NULL) spec->started(spec->started_arg, w.pid);
   assay_child_result result = {0};
   ASSAY_TRY(wait_for(&w, &result, err));
   *out = result;

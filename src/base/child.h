@@ -20,6 +20,9 @@ typedef struct assay_child_spec {
   bool (*cancelled)(
       void *arg); /* asked as often; true ends the child as a timeout would; may be NULL */
   void *arg;      /* for both */
+  void (*started)(void *started_arg, int64_t pid); /* called once, as soon as the child is there;
+                                                      may be NULL */
+  void *started_arg;
 } assay_child_spec;
 
 typedef struct assay_child_result {

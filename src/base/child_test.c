@@ -160,6 +160,19 @@ static void a_cancelled_child_ends_and_ticks_come_meanwhile(void **state) {
   assert_in_range(r.elapsed_ns, 150 * MS, 5000 * MS);
 }
 
+static void note_pid(void *arg, int64_t pid) {
+  *(int64_t *)arg = pid;
+}
+
+static void its_number_is_told_as_it_starts(void **state) {
+  fixture *f = *state;
+  int64_t pid = 0;
+  char expected[32];
+  run_shell(f, "echo $$", (assay_child_spec){.started = note_pid, .started_arg = &pid});
+  snprintf(expected, sizeof expected, "%lld\n", (long long)pid);
+  assert_file_text(f->out, expected);
+}
+
 static void a_program_that_cannot_start_is_named(void **state) {
   fixture *f = *state;
   assert_int_equal(assay_file_write(f->out, "no program", 10, NULL), ASSAY_OK);
@@ -236,6 +249,7 @@ int main(void) {
       TEST(a_deaf_child_is_killed_with_its_group),
       TEST(what_outlives_the_child_is_killed_and_reported),
       TEST(a_cancelled_child_ends_and_ticks_come_meanwhile),
+      TEST(its_number_is_told_as_it_starts),
       TEST(a_program_that_cannot_start_is_named),
       TEST(only_the_standard_descriptors_are_added),
       TEST(the_childs_memory_is_not_ours),
