@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -18,8 +17,8 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "campaign/judge.h"
+#include "campaign/machine.h"
 #include "campaign/worker.h"
-#include "measure/loop.h"
 #include "package/fields.h"
 #include "package/tree.h"
 
@@ -442,15 +441,6 @@ static assay_status add_warnings(attempt *a, const assay_child_result *child, as
 /* --- the result ----------------------------------------------------------------------------------
  */
 
-static void now_text(char out[32]) {
-  int64_t ns = assay_clock_realtime_ns();
-  time_t seconds = (time_t)(ns / 1000000000);
-  struct tm parts;
-  char text[24] = "";
-  if (gmtime_r(&seconds, &parts) != NULL) strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  snprintf(out, 32, "%s.%03dZ", text, (int)(ns % 1000000000 / 1000000));
-}
-
 static assay_status begin_result(attempt *a, size_t i, assay_error *err) {
   assay_result *result = a->result;
   result->mode = a->run->mode;
@@ -467,7 +457,7 @@ static assay_status begin_result(attempt *a, size_t i, assay_error *err) {
   ASSAY_TRY(set_text(&result->case_name, a->one->name, err));
   ASSAY_TRY(set_text(&result->tool_version, ASSAY_VERSION, err));
   ASSAY_TRY(set_text(&result->provider, a->runtime->spec.provider, err));
-  now_text(result->started_at);
+  assay_machine_now(result->started_at);
   return a->plan->machine != NULL ? set_text(&result->machine, a->plan->machine, err) : ASSAY_OK;
 }
 

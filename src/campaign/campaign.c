@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -19,7 +18,6 @@
 #include "campaign/package_lock.h"
 #include "campaign/plan.h"
 #include "campaign/resume.h"
-#include "measure/loop.h"
 #include "package/tree.h"
 
 #define WORK_FOLDER ".work"
@@ -144,15 +142,6 @@ static void leave_place(campaign *c) {
 /* --- the index -----------------------------------------------------------------------------------
  */
 
-static void now_text(char out[32]) {
-  int64_t ns = assay_clock_realtime_ns();
-  time_t seconds = (time_t)(ns / 1000000000);
-  struct tm parts;
-  char text[24] = "";
-  if (gmtime_r(&seconds, &parts) != NULL) strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  snprintf(out, 32, "%s.%03dZ", text, (int)(ns % 1000000000 / 1000000));
-}
-
 static assay_status make_index(campaign *c, assay_error *err) {
   assay_package_reset(&c->index);
   ASSAY_TRY(assay_plan_index(&c->plan, &c->index, err));
@@ -164,7 +153,7 @@ static assay_status make_index(campaign *c, assay_error *err) {
     }
     return assay_resume_same_campaign(&c->before, &c->index, c->spec.package_path, err);
   }
-  now_text(c->index.started_at);
+  assay_machine_now(c->index.started_at);
   return ASSAY_OK;
 }
 
@@ -297,7 +286,7 @@ static assay_status seal(campaign *c, assay_error *err) {
   if (st) return st;
   ASSAY_TRY(assay_folder_remove(c->plan.work_folder, err));
   ASSAY_TRY(make_index(c, err));
-  now_text(c->index.finished_at);
+  assay_machine_now(c->index.finished_at);
   ASSAY_TRY(
       assay_tree_scan(c->spec.package_path, not_in_tree, N_OF(not_in_tree), &c->index.files, err));
   ASSAY_TRY(assay_tree_sha256(&c->index.files, c->index.tree_sha256, err));

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -15,6 +16,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "measure/clock.h"
 #include "package/fields.h"
 
 #ifndef ASSAY_BUILD_FLAGS
@@ -159,6 +161,15 @@ assay_status assay_machine_environment(assay_settings *out, assay_error *err) {
   for (size_t i = 0; i < n_kept && st == ASSAY_OK; i++) st = add_variable(kept[i], out, err);
   assay_free(kept);
   return st;
+}
+
+void assay_machine_now(char out[32]) {
+  int64_t ns = assay_clock_realtime_ns();
+  time_t seconds = (time_t)(ns / 1000000000);
+  struct tm parts;
+  char text[24] = "";
+  if (gmtime_r(&seconds, &parts) != NULL) strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  snprintf(out, 32, "%s.%03dZ", text, (int)(ns % 1000000000 / 1000000));
 }
 
 /* --- small files ---------------------------------------------------------------------------------

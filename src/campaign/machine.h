@@ -30,6 +30,9 @@ void assay_machine_libraries_reset(assay_machine_libraries *libraries);
  * Source: traps.md section 3.1. */
 assay_status assay_machine_environment(assay_settings *out, assay_error *err) ASSAY_NODISCARD;
 
+/* The time, ISO 8601 in UTC: "2026-01-31T12:00:00.000Z". */
+void assay_machine_now(char out[32]);
+
 /* First line of a small file such as /proc/loadavg, without its end; "unavailable" when it cannot
  * be read. Released with assay_free; NULL when memory is out. */
 char *assay_machine_line(const char *path) ASSAY_NODISCARD;

@@ -243,10 +243,7 @@ void assay_runtime_spec_put(const assay_runtime_spec *spec, assay_json_builder *
   put_session(spec, b);
   assay_settings_put(&spec->env, b, "env");
   assay_json_begin_object(b, "placement_policy");
-  assay_json_begin_array(b, "allowed_cpu_ops");
-  for (size_t i = 0; i < spec->n_allowed_cpu_ops; i++)
-    assay_json_put_string(b, NULL, spec->allowed_cpu_ops[i]);
-  assay_json_end(b);
+  assay_fields_put_strings(b, "allowed_cpu_ops", spec->allowed_cpu_ops, spec->n_allowed_cpu_ops);
   if (spec->max_copies >= 0)
     assay_json_put_int(b, "max_copies", spec->max_copies);
   else

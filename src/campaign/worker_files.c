@@ -185,12 +185,6 @@ assay_status assay_worker_facts_read(const char *path, assay_worker_facts *out, 
   return ASSAY_OK;
 }
 
-static void put_strings(assay_json_builder *b, const char *key, char *const *strings, size_t n) {
-  assay_json_begin_array(b, key);
-  for (size_t i = 0; i < n; i++) assay_json_put_string(b, NULL, strings[i]);
-  assay_json_end(b);
-}
-
 assay_status assay_worker_facts_write(const assay_worker_facts *facts, const char *path,
                                       assay_error *err) {
   assay_json_builder *b = assay_json_builder_create();
@@ -198,7 +192,7 @@ assay_status assay_worker_facts_write(const assay_worker_facts *facts, const cha
   assay_json_put_string(b, "schema", "assay/facts/1");
   assay_json_put_string(b, "stage", assay_result_stage_name(facts->stage));
   assay_fields_put(fact_fields, N_OF(fact_fields), facts, b);
-  put_strings(b, "providers", facts->providers, facts->n_providers);
+  assay_fields_put_strings(b, "providers", facts->providers, facts->n_providers);
   if (facts->options != NULL)
     assay_json_put_copy(b, "options", facts->options);
   else

@@ -39,13 +39,14 @@ assay_status assay_fields_string(const assay_json *object, const char *key, char
   return copy_string(text, out, err);
 }
 
-static bool is_null(const assay_json *value) {
+bool assay_fields_is_null(const assay_json *object, const char *key) {
+  const assay_json *value = assay_json_get(object, key);
   return value != NULL && assay_json_kind_of(value) == ASSAY_JSON_NULL;
 }
 
 assay_status assay_fields_string_or_null(const assay_json *object, const char *key, char **out,
                                          assay_error *err) {
-  if (is_null(assay_json_get(object, key))) {
+  if (assay_fields_is_null(object, key)) {
     *out = NULL;
     return ASSAY_OK;
   }
@@ -126,7 +127,7 @@ assay_status assay_fields_number(const assay_json *object, const char *key, doub
                                  assay_error *err) {
   char class_key[64];
   snprintf(class_key, sizeof class_key, "%s_class", key);
-  if (!is_null(assay_json_get(object, key))) return assay_json_need_real(object, key, out, err);
+  if (!assay_fields_is_null(object, key)) return assay_json_need_real(object, key, out, err);
   const char *word = NULL;
   ASSAY_TRY(assay_json_need_string(object, class_key, &word, err));
   if (strcmp(word, "nan") == 0)
@@ -172,7 +173,7 @@ void assay_fields_strings_destroy(char **strings, size_t n) {
 }
 
 assay_status assay_fields_copy(const assay_json *value, assay_json **out, assay_error *err) {
-  if (value == NULL || is_null(value)) {
+  if (value == NULL || assay_json_kind_of(value) == ASSAY_JSON_NULL) {
     *out = NULL;
     return ASSAY_OK;
   }
@@ -181,6 +182,13 @@ assay_status assay_fields_copy(const assay_json *value, assay_json **out, assay_
   if (st == ASSAY_OK) st = assay_json_parse(text.data, text.size_bytes, out, err);
   assay_buf_reset(&text);
   return st;
+}
+
+void assay_fields_put_strings(assay_json_builder *b, const char *key, char *const *strings,
+                              size_t n) {
+  assay_json_begin_array(b, key);
+  for (size_t i = 0; i < n; i++) assay_json_put_string(b, NULL, strings[i]);
+  assay_json_end(b);
 }
 
 char *assay_fields_printable(const char *text) {

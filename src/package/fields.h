@@ -19,6 +19,9 @@ bool assay_fields_is_name(const char *text);
 /* True for 64 lower-case hexadecimal digits. */
 bool assay_fields_is_sha256(const char *text);
 
+/* The member is there and is null. */
+bool assay_fields_is_null(const assay_json *object, const char *key);
+
 /* *out is released with assay_free. */
 assay_status assay_fields_string(const assay_json *object, const char *key, char **out,
                                  assay_error *err) ASSAY_NODISCARD;
@@ -58,6 +61,8 @@ assay_status assay_fields_number(const assay_json *object, const char *key, doub
 assay_status assay_fields_strings(const assay_json *object, const char *key, char ***out,
                                   size_t *out_n, assay_error *err) ASSAY_NODISCARD;
 void assay_fields_strings_destroy(char **strings, size_t n);
+void assay_fields_put_strings(assay_json_builder *b, const char *key, char *const *strings,
+                              size_t n);
 
 /* A deep copy; NULL and null give NULL. Released with assay_json_destroy. */
 assay_status assay_fields_copy(const assay_json *value, assay_json **out,

@@ -467,9 +467,7 @@ static void put_root(const assay_manifest *manifest, assay_json_builder *b) {
   assay_json_begin_array(b, "cases");
   for (size_t i = 0; i < manifest->n_cases; i++) put_case(&manifest->cases[i], b);
   assay_json_end(b);
-  assay_json_begin_array(b, "notes");
-  for (size_t i = 0; i < manifest->n_notes; i++) assay_json_put_string(b, NULL, manifest->notes[i]);
-  assay_json_end(b);
+  assay_fields_put_strings(b, "notes", manifest->notes, manifest->n_notes);
   assay_json_end(b);
 }
 

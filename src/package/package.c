@@ -61,11 +61,6 @@ static const char *const root_keys[] = {
 /* --- reading -------------------------------------------------------------------------------------
  */
 
-static bool is_null(const assay_json *object, const char *key) {
-  const assay_json *value = assay_json_get(object, key);
-  return value != NULL && assay_json_kind_of(value) == ASSAY_JSON_NULL;
-}
-
 typedef assay_status (*read_item)(const assay_json *item, void *out, assay_error *err);
 
 /* An array under key; *out and *out_n are set as soon as there is memory, for reset to find. */
@@ -93,8 +88,8 @@ static assay_status read_tolerance(const assay_json *item, void *out, assay_erro
   assay_package_tolerance *tolerance = out;
   ASSAY_TRY(assay_json_only_keys(item, keys, N_OF(keys), err));
   ASSAY_TRY(assay_fields_string_or_null(item, "head", &tolerance->head, err));
-  tolerance->has_atol = !is_null(item, "atol");
-  tolerance->has_rtol = !is_null(item, "rtol");
+  tolerance->has_atol = !assay_fields_is_null(item, "atol");
+  tolerance->has_rtol = !assay_fields_is_null(item, "rtol");
   if (tolerance->has_atol) ASSAY_TRY(assay_fields_tolerance(item, "atol", &tolerance->atol, err));
   return tolerance->has_rtol ? assay_fields_tolerance(item, "rtol", &tolerance->rtol, err)
                              : ASSAY_OK;
@@ -186,13 +181,13 @@ static assay_status read_root(const assay_json *root, assay_package *out, assay_
   ASSAY_TRY(assay_fields_string(tool, "version", &out->tool_version, err));
   ASSAY_TRY(assay_fields_sha256(tool, "sha256", /*may_be_empty=*/false, out->tool_sha256, err));
   ASSAY_TRY(assay_fields_text(root, "started_at", out->started_at, sizeof out->started_at, err));
-  if (!is_null(root, "finished_at"))
+  if (!assay_fields_is_null(root, "finished_at"))
     ASSAY_TRY(
         assay_fields_text(root, "finished_at", out->finished_at, sizeof out->finished_at, err));
   ASSAY_TRY(assay_fields_strings(root, "command", &out->command, &out->n_command, err));
   ASSAY_TRY(read_settings(root, out, err));
   ASSAY_TRY(read_lists(root, out, err));
-  if (!is_null(root, "machine"))
+  if (!assay_fields_is_null(root, "machine"))
     ASSAY_TRY(assay_fields_path(root, "machine", &out->machine, err));
   else
     ASSAY_TRY(assay_fields_string_or_null(root, "machine", &out->machine, err));
@@ -327,10 +322,7 @@ static void put_root(const assay_package *package, assay_json_builder *b) {
   assay_json_put_string(b, "started_at", package->started_at);
   assay_json_put_string(b, "finished_at",
                         package->finished_at[0] != '\0' ? package->finished_at : NULL);
-  assay_json_begin_array(b, "command");
-  for (size_t i = 0; i < package->n_command; i++)
-    assay_json_put_string(b, NULL, package->command[i]);
-  assay_json_end(b);
+  assay_fields_put_strings(b, "command", package->command, package->n_command);
   put_settings(package, b);
   put_runtimes(package, b);
   put_bundles(package, b);

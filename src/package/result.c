@@ -224,11 +224,6 @@ static const char *const root_others[] = {
 /* --- reading -------------------------------------------------------------------------------------
  */
 
-static bool is_null(const assay_json *object, const char *key) {
-  const assay_json *value = assay_json_get(object, key);
-  return value != NULL && assay_json_kind_of(value) == ASSAY_JSON_NULL;
-}
-
 static assay_status read_word(const assay_json *object, const char *key, const char *const *words,
                               size_t n, size_t *out, assay_error *err) {
   const char *text = NULL;
@@ -244,7 +239,7 @@ static assay_status read_words(const assay_json *root, assay_result *out, assay_
   out->mode = (assay_result_mode)i;
   ASSAY_TRY(read_word(root, "status", status_words, N_OF(status_words), &i, err));
   out->status = (assay_result_status)i;
-  if (is_null(root, "stage")) return ASSAY_OK;
+  if (assay_fields_is_null(root, "stage")) return ASSAY_OK;
   ASSAY_TRY(read_word(root, "stage", stage_words, N_OF(stage_words), &i, err));
   if (i == ASSAY_STAGE_NONE)
     return assay_fail(err, ASSAY_E_FORMAT, "'stage': expected null or a word, found ''");
@@ -268,7 +263,7 @@ static assay_status read_verdicts(const assay_json *root, assay_result *out, ass
 
 static assay_status read_process(const assay_json *root, assay_result *out, assay_error *err) {
   const assay_json *object = NULL;
-  if (is_null(root, "process")) return ASSAY_OK;
+  if (assay_fields_is_null(root, "process")) return ASSAY_OK;
   ASSAY_TRY(assay_json_need_object(root, "process", &object, err));
   out->process.known = true;
   return assay_fields_read(object, process_fields, N_OF(process_fields), NULL, /*n_others=*/0,
@@ -278,7 +273,7 @@ static assay_status read_process(const assay_json *root, assay_result *out, assa
 static assay_status read_library(const assay_json *root, assay_result *out, assay_error *err) {
   static const char *const keys[] = {"path", "version", "build"};
   const assay_json *object = NULL;
-  if (is_null(root, "library")) return ASSAY_OK;
+  if (assay_fields_is_null(root, "library")) return ASSAY_OK;
   ASSAY_TRY(assay_json_need_object(root, "library", &object, err));
   ASSAY_TRY(assay_json_only_keys(object, keys, N_OF(keys), err));
   ASSAY_TRY(assay_fields_string(object, "path", &out->library_path, err));
@@ -289,7 +284,7 @@ static assay_status read_library(const assay_json *root, assay_result *out, assa
 /* null, or an integer. */
 static assay_status read_end(const assay_json *object, const char *key, bool *out_has, int64_t *out,
                              assay_error *err) {
-  *out_has = !is_null(object, key);
+  *out_has = !assay_fields_is_null(object, key);
   return *out_has ? assay_json_need_int(object, key, INT64_MIN, INT64_MAX, out, err) : ASSAY_OK;
 }
 
@@ -317,7 +312,7 @@ static assay_status read_timing(const assay_json *root, assay_result *out, assay
   static const char *const stats_others[] = {"percentile_rule", "percentiles"};
   const assay_json *object = NULL, *stats = NULL;
   const char *rule = NULL;
-  if (is_null(root, "timing")) return ASSAY_OK;
+  if (assay_fields_is_null(root, "timing")) return ASSAY_OK;
   ASSAY_TRY(assay_json_need_object(root, "timing", &object, err));
   out->timing.known = true;
   ASSAY_TRY(assay_fields_read(object, timing_fields, N_OF(timing_fields), others, N_OF(others),
@@ -376,7 +371,7 @@ static assay_status read_placement(const assay_json *root, assay_result *out, as
   const assay_json *object = NULL;
   size_t verdict = 0;
   void *list = NULL;
-  if (is_null(root, "placement")) return ASSAY_OK;
+  if (assay_fields_is_null(root, "placement")) return ASSAY_OK;
   ASSAY_TRY(assay_json_need_object(root, "placement", &object, err));
   placement->known = true;
   ASSAY_TRY(assay_fields_read(object, placement_fields, N_OF(placement_fields), others,
@@ -399,7 +394,8 @@ static assay_status read_root(const assay_json *root, assay_result *out, assay_e
   ASSAY_TRY(read_process(root, out, err));
   ASSAY_TRY(read_library(root, out, err));
   const assay_json *options = NULL;
-  if (!is_null(root, "options")) ASSAY_TRY(assay_json_need_object(root, "options", &options, err));
+  if (!assay_fields_is_null(root, "options"))
+    ASSAY_TRY(assay_json_need_object(root, "options", &options, err));
   ASSAY_TRY(assay_fields_copy(options, &out->options, err));
   ASSAY_TRY(read_timing(root, out, err));
   ASSAY_TRY(read_comparisons(root, out, err));
@@ -429,12 +425,6 @@ done:
 
 /* --- writing -------------------------------------------------------------------------------------
  */
-
-static void put_strings(assay_json_builder *b, const char *key, char *const *strings, size_t n) {
-  assay_json_begin_array(b, key);
-  for (size_t i = 0; i < n; i++) assay_json_put_string(b, NULL, strings[i]);
-  assay_json_end(b);
-}
 
 static void put_list(assay_json_builder *b, const char *key, const assay_field *fields,
                      size_t n_fields, const void *list, size_t size, size_t n) {
@@ -515,7 +505,7 @@ static void put_placement(const assay_result *result, assay_json_builder *b) {
   assay_fields_put(placement_fields, N_OF(placement_fields), placement, b);
   put_list(b, "counts", count_fields, N_OF(count_fields), placement->counts,
            sizeof *placement->counts, placement->n_counts);
-  put_strings(b, "offenders", placement->offenders, placement->n_offenders);
+  assay_fields_put_strings(b, "offenders", placement->offenders, placement->n_offenders);
   assay_json_end(b);
 }
 
@@ -550,7 +540,7 @@ static void put_root(const assay_result *result, assay_json_builder *b) {
   put_placement(result, b);
   put_list(b, "files", file_fields, N_OF(file_fields), result->files, sizeof *result->files,
            result->n_files);
-  put_strings(b, "warnings", result->warnings, result->n_warnings);
+  assay_fields_put_strings(b, "warnings", result->warnings, result->n_warnings);
   assay_json_end(b);
 }
 
