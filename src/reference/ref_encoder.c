@@ -48,10 +48,10 @@ static void encode_tile(void *context, int64_t task, int thread) {
       scratch->input[i * f + j] = ref_run_feature(run, tile.row + i, j);
     }
   }
+  ref_layer_mlp3_hidden(run, mlp, scratch->input, tile.n, scratch->hidden);
   if (run->config->input_encoding == ASSAY_MLPF_JOINT) {
-    ref_layer_mlp3(run, mlp, scratch->input, tile.n, scratch->hidden, x);
+    ref_layer_linear(run, &mlp->last, scratch->hidden, tile.n, REF_ACT_NONE, x);
   } else {
-    ref_layer_mlp3_hidden(run, mlp, scratch->input, tile.n, scratch->hidden);
     memset(x, 0, x_bytes);
     for (int64_t type = 0; type < run->config->n_elemtypes; type++) {
       add_type(run, &tile, type, scratch);

@@ -27,6 +27,14 @@ real ref_run_feature(const ref_run *run, int64_t row, int64_t column) {
   return run->mask[row] > 0 ? (real)run->features[row * run->config->input_dim + column] : 0;
 }
 
+/* What the two products of a head need at most. */
+static int64_t head_scratch(const assay_mlpf_config *c) {
+  int64_t dim = assay_mlpf_config_repr_dim(c),
+          n_out = larger(c->num_classes, larger(c->n_elemtypes, 2));
+  return larger(ref_matmul_nt_wide_scratch(REF_TILE_ROWS, dim, c->width),
+                ref_matmul_nt_wide_scratch(REF_TILE_ROWS, c->width, n_out));
+}
+
 /* Widths of scratch rows: the largest of what the steps put there. */
 static void allocate_scratch(ref_run *run, int threads) {
   const assay_mlpf_config *c = run->config;
@@ -44,6 +52,7 @@ static void allocate_scratch(ref_run *run, int threads) {
     s->output = ref_arena_alloc(run->arena, REF_TILE_ROWS * narrow, sizeof(real));
     s->hidden = ref_arena_alloc(run->arena, REF_TILE_ROWS * wide, sizeof(real));
     s->hidden2 = ref_arena_alloc(run->arena, REF_TILE_ROWS * wide, sizeof(real));
+    s->sums = ref_arena_alloc(run->arena, head_scratch(c), sizeof(double));
     s->attention = ref_arena_alloc(run->arena, ref_attention_scratch(head_dim), sizeof(real));
   }
 }

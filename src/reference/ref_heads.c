@@ -43,7 +43,7 @@ static void represent(ref_run *run, int task, const ref_tile *tile, ref_scratch 
 static void classify(ref_run *run, const ref_mlp3 *mlp, const ref_tile *tile, ref_scratch *scratch,
                      real *out) {
   int64_t n_out = mlp->last.n_out;
-  ref_layer_mlp3(run, mlp, scratch->kept, tile->n, scratch->hidden, out);
+  ref_layer_head(run, mlp, scratch->kept, tile->n, scratch, out);
   for (int64_t i = 0; i < tile->n; i++) {
     bool valid = run->mask[tile->row + i] > 0;
     for (int64_t j = i * n_out; j < (i + 1) * n_out; j++)
@@ -73,8 +73,7 @@ static void regress_by_type(ref_run *run, const ref_regression *regression, cons
       memcpy(scratch->input + n * dim, scratch->kept + i * dim, (size_t)dim * sizeof(real));
       scratch->rows_of_type[n++] = i;
     }
-    ref_layer_mlp3(run, &regression->parts[type], scratch->input, n, scratch->hidden,
-                   scratch->output);
+    ref_layer_head(run, &regression->parts[type], scratch->input, n, scratch, scratch->output);
     for (int64_t k = 0; k < n; k++) values[scratch->rows_of_type[k] * stride] += scratch->output[k];
   }
 }
@@ -90,9 +89,9 @@ static void regress(ref_run *run, int target, const ref_tile *tile, ref_scratch 
   }
   int64_t n_out = regression->parts[0].last.n_out;
   real *z = scratch->output, *offset = scratch->output + tile->n * n_out;
-  ref_layer_mlp3(run, &regression->parts[0], scratch->kept, tile->n, scratch->hidden, z);
+  ref_layer_head(run, &regression->parts[0], scratch->kept, tile->n, scratch, z);
   if (mode == ASSAY_MLPF_LINEAR_ELEMTYPE) {
-    ref_layer_mlp3(run, &regression->parts[1], scratch->kept, tile->n, scratch->hidden, offset);
+    ref_layer_head(run, &regression->parts[1], scratch->kept, tile->n, scratch, offset);
   }
   for (int64_t i = 0; i < tile->n; i++, z += n_out, offset += n_out) {
     int64_t row = tile->row + i;

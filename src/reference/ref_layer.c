@@ -27,6 +27,13 @@ void ref_layer_linear(const ref_run *run, const ref_linear *linear, const real *
   }
 }
 
+/* As ref_layer_linear with sums in double. */
+static void linear_wide(const ref_run *run, const ref_linear *linear, const real *x, int64_t rows,
+                        ref_act act, double *scratch, real *out) {
+  ref_matmul_nt_wide(x, linear->weight, rows, linear->n_in, linear->n_out, scratch, out);
+  run->kernels->bias_act(out, linear->bias, rows, linear->n_out, act);
+}
+
 void ref_layer_norm(const ref_run *run, const ref_norm *norm, const real *x, int64_t rows,
                     real *out) {
   if (norm->bias != NULL) {
@@ -42,10 +49,11 @@ void ref_layer_mlp3_hidden(const ref_run *run, const ref_mlp3 *mlp, const real *
   ref_layer_norm(run, &mlp->norm, hidden, rows, hidden);
 }
 
-void ref_layer_mlp3(const ref_run *run, const ref_mlp3 *mlp, const real *x, int64_t rows,
-                    real *hidden, real *out) {
-  ref_layer_mlp3_hidden(run, mlp, x, rows, hidden);
-  ref_layer_linear(run, &mlp->last, hidden, rows, REF_ACT_NONE, out);
+void ref_layer_head(const ref_run *run, const ref_mlp3 *mlp, const real *x, int64_t rows,
+                    ref_scratch *scratch, real *out) {
+  linear_wide(run, &mlp->first, x, rows, ref_layer_act(run), scratch->sums, scratch->hidden);
+  ref_layer_norm(run, &mlp->norm, scratch->hidden, rows, scratch->hidden);
+  linear_wide(run, &mlp->last, scratch->hidden, rows, REF_ACT_NONE, scratch->sums, out);
 }
 
 void ref_layer_ffn(const ref_run *run, const ref_norm *norm, const ref_ffn *ffn,

@@ -28,6 +28,7 @@ typedef struct ref_scratch {
   real *output;                        /* [REF_TILE_ROWS, narrow] */
   real *hidden;                        /* [REF_TILE_ROWS, wide] */
   real *hidden2;                       /* [REF_TILE_ROWS, wide] */
+  double *sums;                        /* of ref_layer_head */
   real *attention;                     /* ref_attention_scratch(largest head) */
   int64_t rows_of_type[REF_TILE_ROWS]; /* rows of a tile that are of one element type */
   /* HEPTv2 only */
@@ -102,7 +103,7 @@ real ref_run_feature(const ref_run *run, int64_t row, int64_t column);
 
 #define ref_layer_linear      REF(ref_layer_linear)
 #define ref_layer_norm        REF(ref_layer_norm)
-#define ref_layer_mlp3        REF(ref_layer_mlp3)
+#define ref_layer_head        REF(ref_layer_head)
 #define ref_layer_ffn         REF(ref_layer_ffn)
 #define ref_layer_mlp3_hidden REF(ref_layer_mlp3_hidden)
 #define ref_layer_act         REF(ref_layer_act)
@@ -115,9 +116,11 @@ void ref_layer_norm(const ref_run *run, const ref_norm *norm, const real *x, int
 /* All but the last linear layer of an MLP3: hidden [rows, W] = LN(act(first(x))). */
 void ref_layer_mlp3_hidden(const ref_run *run, const ref_mlp3 *mlp, const real *x, int64_t rows,
                            real *hidden);
-/* A whole MLP3; hidden is scratch, [rows, W]. */
-void ref_layer_mlp3(const ref_run *run, const ref_mlp3 *mlp, const real *x, int64_t rows,
-                    real *hidden, real *out);
+/* An output head: a whole MLP3 whose sums run in double in FP32 too. What is rounded here goes into
+ * the outputs as it is, undiluted by later layers: this halves what FP32 outputs owe to rounding in
+ * matrix products. Uses scratch->hidden and scratch->sums. */
+void ref_layer_head(const ref_run *run, const ref_mlp3 *mlp, const real *x, int64_t rows,
+                    ref_scratch *scratch, real *out);
 /* x = (x + act(last(act(first(LN(x)))))) * m for the rows of a tile: (12) and (32) of models.md. */
 void ref_layer_ffn(const ref_run *run, const ref_norm *norm, const ref_ffn *ffn,
                    const ref_tile *tile, ref_scratch *scratch, real *x);
