@@ -54,7 +54,7 @@ static assay_status take(machine *m, uint64_t n, const uint8_t **out, assay_erro
 
 /* A little-endian number of `width` bytes. */
 static assay_status take_number(machine *m, unsigned width, uint64_t *out, assay_error *err) {
-  const uint8_t *p;
+  const uint8_t *p = NULL;
   ASSAY_TRY(take(m, width, &p, err));
   uint64_t number = 0;
   for (unsigned i = width; i-- > 0;) number = number << 8 | p[i];
@@ -174,7 +174,7 @@ static assay_status set_pairs(machine *m, assay_pickle_pairs *pairs, value *cons
  */
 
 static assay_status run_proto(machine *m, const opcode *op, assay_error *err) {
-  uint64_t number;
+  uint64_t number = 0;
   (void)op;
   if (m->at != 1) return assay_fail(err, ASSAY_E_FORMAT, "it may only come first");
   ASSAY_TRY(take_number(m, 1, &number, err));
@@ -187,7 +187,7 @@ static assay_status run_proto(machine *m, const opcode *op, assay_error *err) {
 }
 
 static assay_status run_frame(machine *m, const opcode *op, assay_error *err) {
-  uint64_t n;
+  uint64_t n = 0;
   ASSAY_TRY(take_number(m, op->width, &n, err));
   if (n <= m->size_bytes - m->at) return ASSAY_OK; /* where frames end does not matter to us */
   return assay_fail(err, ASSAY_E_FORMAT, "a frame of %llu bytes, %zu are left: truncated",
@@ -219,7 +219,7 @@ static assay_status run_mark(machine *m, const opcode *op, assay_error *err) {
 }
 
 static assay_status run_pop(machine *m, const opcode *op, assay_error *err) {
-  size_t n;
+  size_t n = 0;
   value *gone;
   (void)op;
   if (reachable(m) == 0 && m->n_marks > 0) return pop_mark(m, &n, err);
@@ -227,7 +227,7 @@ static assay_status run_pop(machine *m, const opcode *op, assay_error *err) {
 }
 
 static assay_status run_pop_mark(machine *m, const opcode *op, assay_error *err) {
-  size_t n;
+  size_t n = 0;
   (void)op;
   return pop_mark(m, &n, err);
 }
@@ -267,7 +267,7 @@ static assay_status run_bool(machine *m, const opcode *op, assay_error *err) {
 
 /* BININT is signed, its shorter forms are not. */
 static assay_status run_binint(machine *m, const opcode *op, assay_error *err) {
-  uint64_t number;
+  uint64_t number = 0;
   value *made;
   ASSAY_TRY(take_number(m, op->width, &number, err));
   ASSAY_TRY(pickle_make(m->doc, ASSAY_PICKLE_INT, &made, err));
@@ -276,8 +276,8 @@ static assay_status run_binint(machine *m, const opcode *op, assay_error *err) {
 }
 
 static assay_status run_int(machine *m, const opcode *op, assay_error *err) {
-  const char *line;
-  size_t n;
+  const char *line = NULL;
+  size_t n = 0;
   value *made;
   (void)op;
   ASSAY_TRY(take_line(m, &line, &n, err));
@@ -289,8 +289,8 @@ static assay_status run_int(machine *m, const opcode *op, assay_error *err) {
 }
 
 static assay_status run_long(machine *m, const opcode *op, assay_error *err) {
-  const char *line;
-  size_t n;
+  const char *line = NULL;
+  size_t n = 0;
   value *made;
   (void)op;
   ASSAY_TRY(take_line(m, &line, &n, err));
@@ -300,8 +300,8 @@ static assay_status run_long(machine *m, const opcode *op, assay_error *err) {
 }
 
 static assay_status run_binlong(machine *m, const opcode *op, assay_error *err) {
-  uint64_t n;
-  const uint8_t *bytes;
+  uint64_t n = 0;
+  const uint8_t *bytes = NULL;
   value *made;
   ASSAY_TRY(take_number(m, op->width, &n, err));
   if (op->width == 4 && n > INT32_MAX) {
@@ -335,8 +335,8 @@ static assay_status read_real(const char *text, double *out, assay_error *err) {
 
 static assay_status run_float(machine *m, const opcode *op, assay_error *err) {
   char text[512];
-  const char *line;
-  size_t n;
+  const char *line = NULL;
+  size_t n = 0;
   value *made;
   (void)op;
   ASSAY_TRY(take_line(m, &line, &n, err));
@@ -351,7 +351,7 @@ static assay_status run_float(machine *m, const opcode *op, assay_error *err) {
 }
 
 static assay_status run_binfloat(machine *m, const opcode *op, assay_error *err) {
-  const uint8_t *p;
+  const uint8_t *p = NULL;
   value *made;
   ASSAY_TRY(take(m, op->width, &p, err));
   ASSAY_TRY(pickle_make(m->doc, ASSAY_PICKLE_REAL, &made, err));
@@ -367,7 +367,7 @@ static assay_status run_binfloat(machine *m, const opcode *op, assay_error *err)
 /* A length of op->width bytes, then as many bytes. */
 static assay_status take_counted(machine *m, const opcode *op, const uint8_t **out, size_t *out_n,
                                  assay_error *err) {
-  uint64_t n;
+  uint64_t n = 0;
   ASSAY_TRY(take_number(m, op->width, &n, err));
   ASSAY_TRY(take(m, n, out, err));
   *out_n = (size_t)n;
@@ -382,15 +382,15 @@ static assay_status push_text(machine *m, assay_pickle_kind kind, const void *by
 }
 
 static assay_status run_bytes(machine *m, const opcode *op, assay_error *err) {
-  const uint8_t *bytes;
-  size_t n;
+  const uint8_t *bytes = NULL;
+  size_t n = 0;
   ASSAY_TRY(take_counted(m, op, &bytes, &n, err));
   return push_text(m, ASSAY_PICKLE_BYTES, bytes, n, err);
 }
 
 static assay_status run_unicode(machine *m, const opcode *op, assay_error *err) {
-  const uint8_t *bytes;
-  size_t n;
+  const uint8_t *bytes = NULL;
+  size_t n = 0;
   ASSAY_TRY(take_counted(m, op, &bytes, &n, err));
   if (!pickle_is_text(bytes, n)) return assay_fail(err, ASSAY_E_FORMAT, "text that is not UTF-8");
   return push_text(m, ASSAY_PICKLE_TEXT, bytes, n, err);
@@ -398,16 +398,16 @@ static assay_status run_unicode(machine *m, const opcode *op, assay_error *err) 
 
 /* Python 2 strings: text where they can be. */
 static assay_status run_binstring(machine *m, const opcode *op, assay_error *err) {
-  const uint8_t *bytes;
-  size_t n;
+  const uint8_t *bytes = NULL;
+  size_t n = 0;
   ASSAY_TRY(take_counted(m, op, &bytes, &n, err));
   bool is_text = pickle_is_text(bytes, n);
   return push_text(m, is_text ? ASSAY_PICKLE_TEXT : ASSAY_PICKLE_BYTES, bytes, n, err);
 }
 
 static assay_status run_string(machine *m, const opcode *op, assay_error *err) {
-  const char *line;
-  size_t n;
+  const char *line = NULL;
+  size_t n = 0;
   value *made;
   (void)op;
   ASSAY_TRY(take_line(m, &line, &n, err));
@@ -416,8 +416,8 @@ static assay_status run_string(machine *m, const opcode *op, assay_error *err) {
 }
 
 static assay_status run_unicode_line(machine *m, const opcode *op, assay_error *err) {
-  const char *line;
-  size_t n;
+  const char *line = NULL;
+  size_t n = 0;
   value *made;
   (void)op;
   ASSAY_TRY(take_line(m, &line, &n, err));
@@ -442,7 +442,7 @@ static assay_status run_empty_tuple(machine *m, const opcode *op, assay_error *e
 
 /* LIST, TUPLE, FROZENSET: of the items since the mark. */
 static assay_status run_marked_items(machine *m, const opcode *op, assay_error *err) {
-  size_t n;
+  size_t n = 0;
   value *made;
   ASSAY_TRY(pop_mark(m, &n, err));
   ASSAY_TRY(pickle_make(m->doc, op->kind, &made, err));
@@ -451,7 +451,7 @@ static assay_status run_marked_items(machine *m, const opcode *op, assay_error *
 }
 
 static assay_status run_marked_dict(machine *m, const opcode *op, assay_error *err) {
-  size_t n;
+  size_t n = 0;
   value *made;
   ASSAY_TRY(pop_mark(m, &n, err));
   if (n % 2 != 0) return assay_fail(err, ASSAY_E_FORMAT, "%zu values for keys and values", n);
@@ -497,7 +497,7 @@ static assay_status pairs_of(value *to, assay_pickle_pairs **out, assay_error *e
 }
 
 static assay_status run_append(machine *m, const opcode *op, assay_error *err) {
-  assay_pickle_items *items;
+  assay_pickle_items *items = NULL;
   (void)op;
   ASSAY_TRY(need(m, 2, err));
   m->n_stack--;
@@ -506,8 +506,8 @@ static assay_status run_append(machine *m, const opcode *op, assay_error *err) {
 }
 
 static assay_status run_appends(machine *m, const opcode *op, assay_error *err) {
-  size_t n;
-  assay_pickle_items *items;
+  size_t n = 0;
+  assay_pickle_items *items = NULL;
   (void)op;
   ASSAY_TRY(pop_mark(m, &n, err));
   ASSAY_TRY(need(m, 1, err));
@@ -516,7 +516,7 @@ static assay_status run_appends(machine *m, const opcode *op, assay_error *err) 
 }
 
 static assay_status run_additems(machine *m, const opcode *op, assay_error *err) {
-  size_t n;
+  size_t n = 0;
   (void)op;
   ASSAY_TRY(pop_mark(m, &n, err));
   ASSAY_TRY(need(m, 1, err));
@@ -528,7 +528,7 @@ static assay_status run_additems(machine *m, const opcode *op, assay_error *err)
 }
 
 static assay_status run_setitem(machine *m, const opcode *op, assay_error *err) {
-  assay_pickle_pairs *pairs;
+  assay_pickle_pairs *pairs = NULL;
   (void)op;
   ASSAY_TRY(need(m, 3, err));
   m->n_stack -= 2;
@@ -537,8 +537,8 @@ static assay_status run_setitem(machine *m, const opcode *op, assay_error *err) 
 }
 
 static assay_status run_setitems(machine *m, const opcode *op, assay_error *err) {
-  size_t n;
-  assay_pickle_pairs *pairs;
+  size_t n = 0;
+  assay_pickle_pairs *pairs = NULL;
   (void)op;
   ASSAY_TRY(pop_mark(m, &n, err));
   if (n % 2 != 0) return assay_fail(err, ASSAY_E_FORMAT, "%zu values for keys and values", n);
@@ -578,8 +578,8 @@ static assay_status memo_put(machine *m, uint64_t index, assay_error *err) {
 
 /* The index of GET and PUT, in decimal. */
 static assay_status take_index_line(machine *m, uint64_t *out, assay_error *err) {
-  const char *line;
-  size_t n;
+  const char *line = NULL;
+  size_t n = 0;
   ASSAY_TRY(take_line(m, &line, &n, err));
   uint64_t index = 0;
   bool good = n > 0 && n <= 18;
@@ -593,14 +593,14 @@ static assay_status take_index_line(machine *m, uint64_t *out, assay_error *err)
 }
 
 static assay_status run_get(machine *m, const opcode *op, assay_error *err) {
-  uint64_t index;
+  uint64_t index = 0;
   ASSAY_TRY(op->width == 0 ? take_index_line(m, &index, err)
                            : take_number(m, op->width, &index, err));
   return memo_get(m, index, err);
 }
 
 static assay_status run_put(machine *m, const opcode *op, assay_error *err) {
-  uint64_t index;
+  uint64_t index = 0;
   ASSAY_TRY(op->width == 0 ? take_index_line(m, &index, err)
                            : take_number(m, op->width, &index, err));
   return memo_put(m, index, err);
@@ -633,8 +633,8 @@ static assay_status make_global(machine *m, const char *module, size_t n_module,
 
 /* GLOBAL and INST name what they want on two lines. */
 static assay_status take_global(machine *m, value **out, assay_error *err) {
-  const char *module, *name;
-  size_t n_module, n_name;
+  const char *module = NULL, *name = NULL;
+  size_t n_module = 0, n_name = 0;
   ASSAY_TRY(take_line(m, &module, &n_module, err));
   ASSAY_TRY(take_line(m, &name, &n_name, err));
   return make_global(m, module, n_module, name, n_name, out, err);
@@ -697,7 +697,7 @@ static assay_status run_newobj_ex(machine *m, const opcode *op, assay_error *err
  */
 static assay_status run_instance(machine *m, const opcode *op, assay_error *err) {
   value *class = NULL, *args;
-  size_t n, n_class = op->kind;
+  size_t n = 0, n_class = op->kind;
   if (n_class == 0) ASSAY_TRY(take_global(m, &class, err));
   ASSAY_TRY(pop_mark(m, &n, err));
   value **items = m->stack + m->n_stack;
@@ -734,8 +734,8 @@ static assay_status run_binpersid(machine *m, const opcode *op, assay_error *err
 }
 
 static assay_status run_persid(machine *m, const opcode *op, assay_error *err) {
-  const char *line;
-  size_t n;
+  const char *line = NULL;
+  size_t n = 0;
   (void)op;
   ASSAY_TRY(take_line(m, &line, &n, err));
   return assay_fail(err, ASSAY_E_UNSUPPORTED,
