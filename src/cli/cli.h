@@ -45,5 +45,6 @@ int assay_cmd_doctor(int argc, char **argv);
 int assay_cmd_run(int argc, char **argv);
 int assay_cmd_worker(int argc, char **argv);
 int assay_cmd_report(int argc, char **argv);
+int assay_cmd_verify(int argc, char **argv);
 
 #endif

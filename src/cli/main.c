@@ -20,6 +20,8 @@ static const command commands[] = {
     {"run", "run a campaign: every case on every runtime, timed and placed", assay_cmd_run},
     {"worker", "one run in this process (what 'run' starts)", assay_cmd_worker},
     {"report", "tables and a page from a package; the gate", assay_cmd_report},
+    {"verify", "every byte and every figure of a package again, from its evidence",
+     assay_cmd_verify},
 };
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
 

@@ -13,7 +13,8 @@ allowed() {
   evidence) echo "evidence runtime onnx base" ;;
   campaign) echo "base package onnx checkpoint dataset measure runtime model reference evidence campaign" ;;
   report) echo "report package measure base" ;;
-  cli) echo "base package onnx checkpoint dataset measure runtime model reference evidence campaign report cli" ;;
+  verify) echo "verify package base" ;;
+  cli) echo "base package onnx checkpoint dataset measure runtime model reference evidence campaign report verify cli" ;;
   *) echo "" ;;
   esac
 }

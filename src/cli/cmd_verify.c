@@ -1,0 +1,155 @@
+/* assay verify: every byte and every figure of a package again. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "verify/verify.h"
+
+#define COMMAND  "verify"
+#define JOBS_MAX 64
+
+typedef struct verify_args {
+  const char *package;
+  int64_t n_jobs; /* 0: as many as there are processors */
+  bool json;
+} verify_args;
+
+enum { KEY_JOBS = 0x100, KEY_JSON };
+
+static const struct argp_option options[] = {
+    {"jobs", KEY_JOBS, "N", 0, "threads (default: as many as there are processors)", 0},
+    {"json", KEY_JSON, NULL, 0, "print what was found as JSON", 0},
+    {NULL, 0, NULL, 0, NULL, 0}};
+
+static error_t parse(int key, char *value, struct argp_state *state) {
+  verify_args *args = state->input;
+  assay_error err = {0};
+  switch (key) {
+  case KEY_JOBS:
+    if (assay_text_parse_int(value, "--jobs", 1, JOBS_MAX, &args->n_jobs, &err))
+      return assay_cli_refuse(state, &err);
+    return 0;
+  case KEY_JSON:
+    args->json = true;
+    return 0;
+  case ARGP_KEY_ARG:
+    if (args->package)
+      return assay_cli_usage(state, "expected one package, found also '%s'", value);
+    args->package = value;
+    return 0;
+  case ARGP_KEY_END:
+    if (args->package == NULL)
+      return assay_cli_usage(state, "which package? (the folder that 'assay run -o' wrote)");
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp argp = {
+    options,
+    parse,
+    "PACKAGE",
+    "Checks every file of PACKAGE against its checksum tree, and derives every figure of its "
+    "results and tables again from outputs, references, samples, profiles and logs. Needs no "
+    "runtime, device or network.\v"
+    "Example: assay verify demo\n"
+    "Prints one line for each problem, what was looked at, and as the last line VERIFIED or NOT "
+    "VERIFIED with counts.\n"
+    "Exit status: 0 verified; 1 not; 2 wrong usage, or no package.",
+    NULL,
+    NULL,
+    NULL};
+
+/* "figures: FILE: WHAT: expected X, found Y". */
+static void print_problem(const assay_verify_problem *problem) {
+  printf("%s: %s: %s%sexpected %s, found %s\n", assay_verify_kind_word(problem->kind),
+         problem->file, problem->what, problem->what[0] != '\0' ? ": " : "", problem->expected,
+         problem->found);
+}
+
+static void print_report(const assay_verify_report *report) {
+  char verdict[256];
+  for (size_t i = 0; i < report->n_problems; i++) print_problem(&report->problems[i]);
+  if (report->n_problems > 0) putchar('\n');
+  if (report->tool_version[0] != '\0')
+    printf("written by  assay %s (SHA-256 %.12s…), %s\n", report->tool_version, report->tool_sha256,
+           report->finished_at[0] != '\0' ? report->finished_at : "unfinished");
+  printf("files       %zu, %.1f MB\n", report->n_files, (double)report->n_bytes * 1e-6);
+  printf("figures     %zu derived again, of %zu runs%s\n", report->n_figures, report->n_runs,
+         report->has_report ? " and their report" : "; there is no report");
+  assay_verify_verdict(report, verdict, sizeof verdict);
+  puts(verdict);
+}
+
+static void put_counts(const assay_verify_report *report, assay_json_builder *b) {
+  assay_json_begin_object(b, "counts");
+  for (int kind = 0; kind < ASSAY_VERIFY_N_KINDS; kind++)
+    assay_json_put_int(b, assay_verify_kind_word((assay_verify_kind)kind),
+                       (int64_t)report->counts[kind]);
+  assay_json_end(b);
+}
+
+static void put_problems(const assay_verify_report *report, assay_json_builder *b) {
+  assay_json_begin_array(b, "problems");
+  for (size_t i = 0; i < report->n_problems; i++) {
+    const assay_verify_problem *problem = &report->problems[i];
+    assay_json_begin_object(b, NULL);
+    assay_json_put_string(b, "kind", assay_verify_kind_word(problem->kind));
+    assay_json_put_string(b, "file", problem->file);
+    assay_json_put_string(b, "what", problem->what);
+    assay_json_put_string(b, "expected", problem->expected);
+    assay_json_put_string(b, "found", problem->found);
+    assay_json_end(b);
+  }
+  assay_json_end(b);
+}
+
+static assay_status print_json(const assay_verify_report *report, assay_error *err) {
+  char verdict[256];
+  assay_buf text = {0};
+  assay_json_builder *b = assay_json_builder_create();
+  assay_verify_verdict(report, verdict, sizeof verdict);
+  assay_json_begin_object(b, NULL);
+  assay_json_put_string(b, "schema", "assay/verification/1");
+  assay_json_put_bool(b, "verified", report->n_problems == 0);
+  assay_json_put_string(b, "verdict", verdict);
+  assay_json_put_string(b, "tool_version", report->tool_version);
+  assay_json_put_string(b, "tool_sha256", report->tool_sha256);
+  assay_json_put_string(b, "started_at", report->started_at);
+  assay_json_put_string(b, "finished_at",
+                        report->finished_at[0] != '\0' ? report->finished_at : NULL);
+  assay_json_put_int(b, "n_files", (int64_t)report->n_files);
+  assay_json_put_int(b, "n_bytes", (int64_t)report->n_bytes);
+  assay_json_put_int(b, "n_runs", (int64_t)report->n_runs);
+  assay_json_put_int(b, "n_figures", (int64_t)report->n_figures);
+  assay_json_put_bool(b, "has_report", report->has_report);
+  put_counts(report, b);
+  put_problems(report, b);
+  assay_json_end(b);
+  assay_status st = assay_json_builder_finish(b, &text, err);
+  if (st == ASSAY_OK) fputs(assay_buf_text(&text), stdout);
+  assay_json_builder_destroy(b);
+  assay_buf_reset(&text);
+  return st;
+}
+
+int assay_cmd_verify(int argc, char **argv) {
+  verify_args args = {0};
+  assay_verify_report report = {0};
+  assay_error err = {0};
+  int exit_status = ASSAY_EXIT_DONE;
+  if (!assay_cli_parse(COMMAND, &argp, argc, argv, &args, &exit_status)) return exit_status;
+  if (assay_verify_package(args.package, (size_t)args.n_jobs, &report, &err))
+    return assay_cli_fail(COMMAND, &err);
+  exit_status = report.n_problems == 0 ? ASSAY_EXIT_DONE : ASSAY_EXIT_GATE;
+  if (!args.json)
+    print_report(&report);
+  else if (print_json(&report, &err))
+    exit_status = assay_cli_fail(COMMAND, &err);
+  assay_verify_report_reset(&report);
+  return exit_status;
+}

@@ -1,0 +1,398 @@
+/* The tables of the page. Only what the page writes is read: tables of one level, cells without
+ * tables in them, attributes in double quotes. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/verify_report.h"
+
+#define CELL_BYTES  1024
+#define COLUMNS_MAX 32
+
+/* One cell, as a reader sees it and as it is exactly. */
+typedef struct page_cell {
+  char text[CELL_BYTES];  /* before the first <br> or <small>, without tags */
+  char small[CELL_BYTES]; /* behind it */
+  char title[CELL_BYTES]; /* attribute of the cell; "" without */
+} page_cell;
+
+typedef struct page_table {
+  const char *at, *end; /* its rows that are still to be read */
+  char titles[COLUMNS_MAX][64];
+  size_t n_columns;
+} page_table;
+
+/* --- reading -------------------------------------------------------------------------------------
+ */
+
+static const char *find(const char *at, const char *end, const char *part) {
+  const char *found = strstr(at, part);
+  return found != NULL && found < end ? found : NULL;
+}
+
+/* One character of HTML text; *at moves on. */
+static char next_char(const char **at) {
+  static const struct {
+    const char *entity;
+    char c;
+  } entities[] = {{"&amp;", '&'},  {"&lt;", '<'},   {"&gt;", '>'},
+                  {"&quot;", '"'}, {"&#39;", '\''}, {"&nbsp;", ' '}};
+  for (size_t i = 0; i < sizeof entities / sizeof entities[0]; i++) {
+    size_t n = strlen(entities[i].entity);
+    if (strncmp(*at, entities[i].entity, n) != 0) continue;
+    *at += n;
+    return entities[i].c;
+  }
+  return *(*at)++;
+}
+
+/* Text from `at` to `end` without tags. */
+static void plain(const char *at, const char *end, char *out, size_t out_bytes) {
+  size_t n = 0;
+  while (at < end && n + 1 < out_bytes) {
+    if (*at == '<') {
+      const char *close = strchr(at, '>');
+      at = close != NULL && close < end ? close + 1 : end;
+      continue;
+    }
+    out[n++] = next_char(&at);
+  }
+  out[n] = '\0';
+}
+
+/* A cell that begins at '<'; returns where it ends. */
+static const char *read_cell(const char *at, const char *end, page_cell *out) {
+  const char *open = find(at, end, ">");
+  bool heading = strncmp(at, "<th", 3) == 0;
+  const char *close = open != NULL ? find(open, end, heading ? "</th>" : "</td>") : NULL;
+  *out = (page_cell){0};
+  if (close == NULL) return end;
+  const char *title = find(at, open, " title=\"");
+  if (title != NULL) {
+    title += strlen(" title=\"");
+    const char *stop = strchr(title, '"');
+    plain(title, stop != NULL && stop < open ? stop : open, out->title, sizeof out->title);
+  }
+  const char *small = find(open, close, "<br>"), *other = find(open, close, "<small>");
+  if (small == NULL || (other != NULL && other < small)) small = other;
+  plain(open + 1, small != NULL ? small : close, out->text, sizeof out->text);
+  if (small != NULL) plain(small, close, out->small, sizeof out->small);
+  return close + strlen("</th>");
+}
+
+/* The next table of that class behind *at. */
+static bool next_table(const char **at, const char *class_name, page_table *out) {
+  char open[64];
+  snprintf(open, sizeof open, "<table class=\"%s\">", class_name);
+  const char *begin = strstr(*at, open), *end = begin != NULL ? strstr(begin, "</table>") : NULL;
+  const char *head = end != NULL ? find(begin, end, "<thead>") : NULL;
+  const char *body = head != NULL ? find(head, end, "<tbody>") : NULL;
+  *out = (page_table){0};
+  if (body == NULL) return false;
+  for (const char *th = find(head, body, "<th "); th != NULL && out->n_columns < COLUMNS_MAX;
+       th = find(th, body, "<th ")) {
+    page_cell cell;
+    th = read_cell(th, body, &cell);
+    snprintf(out->titles[out->n_columns++], sizeof out->titles[0], "%.63s", cell.text);
+  }
+  out->at = body;
+  out->end = end;
+  *at = end;
+  return true;
+}
+
+/* The next row's cells. */
+static bool next_row(page_table *table, page_cell *cells, size_t *out_n) {
+  const char *row = find(table->at, table->end, "<tr>");
+  const char *end = row != NULL ? find(row, table->end, "</tr>") : NULL;
+  *out_n = 0;
+  if (end == NULL) return false;
+  const char *at = row + strlen("<tr>");
+  while (at < end && *out_n < COLUMNS_MAX &&
+         (strncmp(at, "<td", 3) == 0 || strncmp(at, "<th", 3) == 0))
+    at = read_cell(at, end, &cells[(*out_n)++]);
+  table->at = end;
+  return true;
+}
+
+static const char *text_under(const page_table *table, const page_cell *cells, size_t n,
+                              const char *title) {
+  for (size_t i = 0; i < n && i < table->n_columns; i++)
+    if (strcmp(table->titles[i], title) == 0) return cells[i].text;
+  return "";
+}
+
+/* --- cells ---------------------------------------------------------------------------------------
+ */
+
+static void check(const assay_verify_place *at, const char *what, const assay_verify_cell *cell,
+                  bool holds, const char *found) {
+  char expected[640];
+  assay_verify_cell_show(cell, expected, sizeof expected);
+  assay_verify_holds(at, what, holds, expected, found);
+}
+
+/* The page says "absent" behind its dash. */
+static bool is_absent(const char *text) {
+  return strncmp(text, "–", strlen("–")) == 0;
+}
+
+/* A figure with its exact value as the title, or a whole number or a word without one. */
+static void check_figure(const assay_verify_place *at, const char *what, const page_cell *found,
+                         const assay_verify_cell *cell) {
+  if (cell->kind == ASSAY_VERIFY_CELL_UNKNOWN) return;
+  if (cell->kind == ASSAY_VERIFY_CELL_ABSENT) {
+    check(at, what, cell, is_absent(found->text) || found->text[0] == '\0', found->text);
+    return;
+  }
+  check(at, what, cell, assay_verify_cell_is_read(cell, found->text), found->text);
+  if (cell->kind != ASSAY_VERIFY_CELL_REAL && cell->kind != ASSAY_VERIFY_CELL_TIME) return;
+  char exact[64];
+  snprintf(exact, sizeof exact, "%.60s", found->title);
+  char *unit = strstr(exact, " ns");
+  if (unit != NULL) *unit = '\0';
+  check(at, what, cell, assay_verify_cell_is_exact(cell, exact), found->title);
+}
+
+static void get_column(const assay_verify_row *row, const char *name, assay_verify_cell *out) {
+  *out = (assay_verify_cell){0};
+  assay_verify_column_find(name)->get(row, out);
+}
+
+/* In milliseconds, without saying so. */
+static bool reads_ms(const assay_verify_cell *cell, const char *text) {
+  char with_unit[96];
+  if (cell->kind == ASSAY_VERIFY_CELL_ABSENT) return is_absent(text);
+  snprintf(with_unit, sizeof with_unit, "%.80s ms", text);
+  return assay_verify_cell_is_read(cell, with_unit);
+}
+
+/* "[8.128, 8.450]" into its two ends. */
+static bool split_interval(const char *text, char low[64], char high[64]) {
+  const char *open = strchr(text, '['), *comma = open != NULL ? strchr(open, ',') : NULL;
+  const char *close = comma != NULL ? strchr(comma, ']') : NULL;
+  if (close == NULL) return false;
+  const char *second = comma + 1 + (comma[1] == ' ');
+  snprintf(low, 64, "%.*s", (int)(comma - open - 1 < 63 ? comma - open - 1 : 63), open + 1);
+  snprintf(high, 64, "%.*s", (int)(close - second < 63 ? close - second : 63), second);
+  return true;
+}
+
+/* "8.226" over "[8.128, 8.450]", with "8226382.5 ns, 95 % interval [8127861, 8450179] ns". */
+static void check_percentile(const assay_verify_place *at, const char *p, const page_cell *found,
+                             const assay_verify_row *row) {
+  char name[16], low_name[24], high_name[24], low[64] = "", high[64] = "";
+  assay_verify_cell value, low_cell, high_cell;
+  snprintf(name, sizeof name, "%.3s_ns", p);
+  snprintf(low_name, sizeof low_name, "%.3s_low_ns", p);
+  snprintf(high_name, sizeof high_name, "%.3s_high_ns", p);
+  get_column(row, name, &value);
+  get_column(row, low_name, &low_cell);
+  get_column(row, high_name, &high_cell);
+  if (value.kind != ASSAY_VERIFY_CELL_TIME) {
+    check_figure(at, name, found, &value);
+    return;
+  }
+  check(at, name, &value, reads_ms(&value, found->text), found->text);
+  char *end = NULL;
+  double exact = strtod(found->title, &end);
+  char text[64];
+  snprintf(text, sizeof text, "%.17g", exact);
+  check(at, name, &value, end != found->title && assay_verify_cell_is_exact(&value, text),
+        found->title);
+  bool split = split_interval(end, low, high);
+  check(at, low_name, &low_cell, split && assay_verify_cell_is_exact(&low_cell, low), found->title);
+  check(at, high_name, &high_cell, split && assay_verify_cell_is_exact(&high_cell, high),
+        found->title);
+  split = split_interval(found->small, low, high);
+  check(at, low_name, &low_cell, split && reads_ms(&low_cell, low), found->small);
+  check(at, high_name, &high_cell, split && reads_ms(&high_cell, high), found->small);
+}
+
+/* "pass" over "245 of 245"; the table of placements has these in columns of their own. */
+static void check_placed(const assay_verify_place *at, const page_cell *found,
+                         const assay_verify_row *row) {
+  assay_verify_cell word, on, of;
+  get_column(row, "placement", &word);
+  get_column(row, "n_on_provider", &on);
+  get_column(row, "n_compute", &of);
+  check(at, "Placement", &word, assay_verify_cell_is_read(&word, found->text), found->text);
+  if (on.kind != ASSAY_VERIFY_CELL_COUNT || found->small[0] == '\0') return;
+  char expected[64];
+  snprintf(expected, sizeof expected, "%" PRId64 " of %" PRId64, on.count, of.count);
+  assay_verify_text(at, "Placement", found->small, expected);
+}
+
+/* "momentum" over "[0,24,4] vs f32", with "got -0.17, reference -0.18". */
+static void check_where(const assay_verify_place *at, const page_cell *found,
+                        const assay_verify_row *row) {
+  assay_verify_cell head, index;
+  get_column(row, "worst_head", &head);
+  get_column(row, "worst_index", &index);
+  if (head.kind != ASSAY_VERIFY_CELL_TEXT || index.kind != ASSAY_VERIFY_CELL_COUNT) return;
+  const assay_result_comparison *c = &row->worst->figures;
+  char place[256], expected[640];
+  assay_verify_index_text(c->shape, index.count, place, sizeof place);
+  snprintf(expected, sizeof expected, "%s vs %s", place, row->worst->reference);
+  check(at, "Worst element", &head, assay_verify_cell_is_exact(&head, found->text), found->text);
+  assay_verify_text(at, "Worst element", found->small, expected);
+  const assay_result_point *point =
+      c->n_class_mismatch > 0 ? &c->first_class_mismatch : &c->max_tol_at;
+  snprintf(expected, sizeof expected, "got %.17g, reference %.17g", point->got, point->want);
+  assay_verify_text(at, "Worst element", found->title, expected);
+}
+
+/* --- rows ----------------------------------------------------------------------------------------
+ */
+
+static const assay_verify_row *row_of(const assay_verify_place *above, const page_table *table,
+                                      const page_cell *cells, size_t n,
+                                      const assay_verify_rows *rows, assay_verify_place *out_at) {
+  const char *runtime = text_under(table, cells, n, "Runtime");
+  const char *bundle = text_under(table, cells, n, "Model");
+  const char *case_name = text_under(table, cells, n, "Case");
+  const assay_verify_row *row = assay_verify_rows_find(rows, runtime, bundle, case_name);
+  *out_at = *above;
+  snprintf(out_at->within, sizeof out_at->within, "%.100s / %.100s / %.100s: ", runtime, bundle,
+           case_name);
+  assay_verify_holds(out_at, "row", row != NULL, "a case of the campaign", "another one");
+  return row;
+}
+
+static void check_cell_of_row(const assay_verify_place *at, const char *title,
+                              const page_cell *found, const assay_verify_row *row) {
+  const assay_verify_column *column = assay_verify_column_of_title(title);
+  bool percentile = title[0] == 'p' && isdigit((unsigned char)title[1]);
+  assay_verify_cell cell = {0};
+  if (percentile) {
+    check_percentile(at, title, found, row);
+  } else if (strcmp(title, "Placement") == 0) {
+    check_placed(at, found, row);
+  } else if (strcmp(title, "Worst element") == 0) {
+    check_where(at, found, row);
+  } else if (column != NULL) {
+    column->get(row, &cell);
+    check_figure(at, title, found, &cell);
+  }
+}
+
+static void check_rows(const assay_verify_place *at, const char *html, const char *class_name,
+                       const assay_verify_rows *rows) {
+  page_table table;
+  page_cell cells[COLUMNS_MAX];
+  size_t n = 0;
+  while (next_table(&html, class_name, &table))
+    while (next_row(&table, cells, &n)) {
+      assay_verify_place here;
+      const assay_verify_row *row = row_of(at, &table, cells, n, rows, &here);
+      for (size_t i = 0; row != NULL && i < n && i < table.n_columns; i++)
+        check_cell_of_row(&here, table.titles[i], &cells[i], row);
+    }
+}
+
+/* --- heads ---------------------------------------------------------------------------------------
+ */
+
+/* Which reference and which member a column of the table of heads shows; "" for the one that the
+ * head is judged by. */
+static const struct {
+  const char *title, *reference, *member;
+} head_columns[] = {
+    {"Max error vs FP32", "f32", "max_abs_error"},
+    {"Multiple of tolerance", "", "max_tolerance_multiple"},
+    {"Over tolerance", "", "n_over"},
+    {"Needed atol", "", "needed_atol"},
+    {"RMSE", "", "rmse"},
+    {"Relative L2", "", "rel_l2"},
+    {"Max error vs FP64", "f64", "max_abs_error"},
+    {"Max error vs brought", "user", "max_abs_error"},
+};
+
+static const assay_verify_comparison *judged_by(const assay_verify_row *row, const char *head) {
+  static const char *const order[] = {"f32", "user", "f64"};
+  for (size_t i = 0; i < 3; i++) {
+    const assay_verify_comparison *c = assay_verify_row_comparison(row, head, order[i]);
+    if (c != NULL) return c;
+  }
+  return NULL;
+}
+
+/* "3 of 90" with what may be behind it. */
+static void check_share(const assay_verify_place *at, const char *title, const page_cell *found,
+                        int64_t part, int64_t whole, double value) {
+  char expected[96], detail[64];
+  snprintf(expected, sizeof expected, "%" PRId64 " of %" PRId64, part, whole);
+  size_t n = strlen(found->text);
+  char text[CELL_BYTES];
+  snprintf(text, sizeof text, "%s", found->text);
+  while (n > 0 && text[n - 1] == ' ') text[--n] = '\0';
+  if (whole == 0) {
+    assay_verify_holds(at, title, is_absent(text), "nothing", text);
+    return;
+  }
+  assay_verify_text(at, title, text, expected);
+  if (part == 0) return;
+  const char *number = strrchr(found->small, ' ');
+  snprintf(detail, sizeof detail, "%.2e", value);
+  assay_verify_text(at, title, number != NULL ? number + 1 : "", detail);
+}
+
+static void check_head_cell(const assay_verify_place *at, const char *title, const page_cell *found,
+                            const assay_verify_row *row, const char *head) {
+  const assay_verify_comparison *main = judged_by(row, head);
+  for (size_t i = 0; i < sizeof head_columns / sizeof head_columns[0]; i++) {
+    if (strcmp(title, head_columns[i].title) != 0) continue;
+    const assay_verify_comparison *c =
+        head_columns[i].reference[0] != '\0'
+            ? assay_verify_row_comparison(row, head, head_columns[i].reference)
+            : main;
+    assay_verify_cell cell = {0};
+    if (c != NULL) (void)assay_verify_head_cell(c, &c->figures, head_columns[i].member, &cell);
+    check_figure(at, title, found, &cell);
+  }
+  if (main == NULL) return;
+  const assay_result_comparison *f = &main->figures;
+  if (strcmp(title, "Verdict") == 0)
+    assay_verify_text(at, title, found->text, f->passed ? "pass" : "fail");
+  if (strcmp(title, "Argmax changed") == 0)
+    check_share(at, title, found, f->n_argmax_changed, f->n_argmax, f->argmax_changed_max_margin);
+  if (strcmp(title, "Padding not zero") == 0)
+    check_share(at, title, found, f->n_padding_not_zero, f->n_padding, f->padding_max_abs);
+  if (strcmp(title, "FP32 reference vs FP64") != 0 || row->references == NULL) return;
+  for (size_t i = 0; i < row->manifest->n_heads; i++) {
+    assay_verify_cell cell = {0};
+    if (strcmp(row->manifest->heads[i].name, head) != 0) continue;
+    if (row->references->has[i])
+      cell =
+          (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_REAL, .real = row->references->max_abs[i]};
+    check_figure(at, title, found, &cell);
+  }
+}
+
+static void check_heads(const assay_verify_place *at, const char *html,
+                        const assay_verify_rows *rows) {
+  page_table table;
+  page_cell cells[COLUMNS_MAX];
+  size_t n = 0;
+  while (next_table(&html, "heads", &table))
+    while (next_row(&table, cells, &n)) {
+      assay_verify_place here;
+      const assay_verify_row *row = row_of(at, &table, cells, n, rows, &here);
+      if (row == NULL || row->timing == NULL || !row->timing->has_numbers) continue;
+      const char *head = text_under(&table, cells, n, "Head");
+      size_t used = strlen(here.within);
+      snprintf(here.within + used, sizeof here.within - used, "%.60s: ", head);
+      for (size_t i = 0; i < n && i < table.n_columns; i++)
+        check_head_cell(&here, table.titles[i], &cells[i], row, head);
+    }
+}
+
+void assay_verify_page_check(const assay_verify_place *at, const char *html,
+                             const assay_verify_rows *rows) {
+  check_rows(at, html, "runs", rows);
+  check_rows(at, html, "times", rows);
+  check_rows(at, html, "places", rows);
+  check_heads(at, html, rows);
+}
