@@ -241,7 +241,7 @@ SIMD_INLINE void take_exponentials(real *scores, int64_t n_scores, int64_t padde
   }
   vec sum = {0};
   for (int64_t j = 0; j < n_scores; j += LANES) {
-    vec weight = vec_exp(vec_load(scores + j) - *highest);
+    vec weight = vec_exp_nonpositive(vec_load(scores + j) - *highest);
     vec_store(scores + j, weight);
     sum += weight;
   }

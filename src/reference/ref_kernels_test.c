@@ -266,6 +266,43 @@ static void attention_is_softmax_of_scores_times_values(void **state) {
   on_each_isa(attention);
 }
 
+/* One query and two keys that score 0 and -x, with values 0 and 1: out = w / (1 + w), w = exp(-x).
+ */
+static void softmax_weights(const ref_kernels *kernels) {
+  real q = 1, keys[REF_PANEL] = {0}, values[REF_PANEL * REF_PANEL] = {0};
+  real out, scratch[QUERIES * (256 + 1 + 16)];
+  values[REF_PANEL] = 1; /* of key 1; rows are padded */
+  const ref_attention two = {.queries = &q,
+                             .n_queries = 1,
+                             .keys = keys,
+                             .values = values,
+                             .n_keys = 2,
+                             .dim = 1,
+                             .out = &out,
+                             .out_stride = 1,
+                             .scratch = scratch};
+  for (int i = 0; i < 20000; i++) {
+    keys[1] = (real)(-i * 0.0043);
+    kernels->attend(&two);
+    double weight = exp((double)keys[1]);
+    check(kernels->name, "softmax weight", i, out, weight / (1 + weight), 3 * EPSILON * weight);
+  }
+  const real far[] = {-87, -1000, (real)-1e30, -(real)INFINITY}; /* nothing, and no NaN */
+  for (int i = 0; i < 4; i++) {
+    keys[1] = far[i];
+    kernels->attend(&two);
+    check(kernels->name, "softmax weight of a far key", i, out, 0, 2e-38);
+  }
+  keys[1] = (real)NAN; /* must not vanish */
+  kernels->attend(&two);
+  assert_true(isnan(out));
+}
+
+static void softmax_weights_are_right_down_to_nothing(void **state) {
+  (void)state;
+  on_each_isa(softmax_weights);
+}
+
 static void attention_without_keys(const ref_kernels *kernels) {
   real q[16] = {1}, out[16], lse = 5, scratch[QUERIES * (256 + 16 + 16)];
   const ref_attention nothing = {.queries = q,
@@ -318,6 +355,7 @@ int main(void) {
       cmocka_unit_test(gates_and_exponentials_follow_their_definitions),
       cmocka_unit_test(norms_follow_their_definitions),
       cmocka_unit_test(attention_is_softmax_of_scores_times_values),
+      cmocka_unit_test(softmax_weights_are_right_down_to_nothing),
       cmocka_unit_test(attention_to_nothing_is_zero),
       cmocka_unit_test(products_follow_their_definition),
   };
