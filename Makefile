@@ -6,6 +6,7 @@
 #   make check         all tests; ends with "N passed, N failed, N skipped"
 #   make campaign-cpu  the fourteen controlled cases on the CPU; campaign-cpu/report/report.html
 #   make bench         evaluator against eager PyTorch, harness against a bare loop
+#   make chaos         kills a small campaign at 50 random moments and completes it again (COUNT=50 SEED=…)
 #   make fuzz          long fuzzing (FUZZ_SECONDS=60 for each parser)
 #   make clean         removes what was built and measured; keeps deps/
 #
@@ -13,7 +14,7 @@
 
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: all deps build check demo campaign-cpu bench fuzz clean
+.PHONY: all deps build check demo campaign-cpu bench chaos fuzz clean
 
 DEMO     := demo
 CAMPAIGN := campaign-cpu
@@ -41,8 +42,11 @@ bench: build
 	@bench/evaluator/run.sh
 	@bench/harness/run.sh
 
+chaos: build
+	@scripts/chaos.sh
+
 fuzz: deps
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 clean:
-	rm -rf build build-san build-clang build-fuzz $(DEMO) $(CAMPAIGN)
+	rm -rf build build-san build-clang build-fuzz $(DEMO) $(CAMPAIGN) chaos-failed

@@ -34,6 +34,7 @@ typedef struct campaign {
   bool has_before;
   bool made_folder;    /* the package's folder was not there */
   assay_package index; /* of now */
+  char started_at[32]; /* the first start, kept over every resumption */
   bool *keep;          /* [plan.n_runs] */
   assay_campaign_summary summary;
 } campaign;
@@ -124,6 +125,10 @@ static assay_status open_place(campaign *c, assay_error *err) {
   ASSAY_TRY(assay_folder_create(path, err));
   ASSAY_TRY(assay_package_lock_take(path, &c->lock, err));
   ASSAY_TRY(read_before(c, err));
+  if (c->has_before)
+    memcpy(c->started_at, c->before.started_at, sizeof c->started_at);
+  else
+    assay_machine_now(c->started_at);
   ASSAY_TRY(remove_unfinished(c, "", err));
   ASSAY_TRY(remove_unfinished(c, "machines", err));
   ASSAY_TRY(assay_folder_remove(c->plan.work_folder, err));
@@ -145,15 +150,14 @@ static void leave_place(campaign *c) {
 static assay_status make_index(campaign *c, assay_error *err) {
   assay_package_reset(&c->index);
   ASSAY_TRY(assay_plan_index(&c->plan, &c->index, err));
+  memcpy(c->index.started_at, c->started_at, sizeof c->index.started_at);
   if (c->has_before) {
-    memcpy(c->index.started_at, c->before.started_at, sizeof c->index.started_at);
     if (c->index.machine == NULL && c->before.machine != NULL) {
       c->index.machine = assay_strdup(c->before.machine);
       if (c->index.machine == NULL) return assay_fail_memory(err, 64);
     }
     return assay_resume_same_campaign(&c->before, &c->index, c->spec.package_path, err);
   }
-  assay_machine_now(c->index.started_at);
   return ASSAY_OK;
 }
 

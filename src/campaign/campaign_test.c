@@ -280,6 +280,32 @@ static void a_result_says_what_it_came_from(void **state) {
   close_scene(&s);
 }
 
+static void the_first_start_is_kept_and_the_last_end(void **state) {
+  (void)state;
+  static const char *const only[] = {"a"};
+  scene s;
+  assay_package first = {0}, last = {0};
+  assay_result result = {0};
+  open_scene(&s);
+  s.spec.only = only;
+  s.spec.n_only = 1;
+  write_runtime(&s, "slow");
+  run(&s);
+  must(assay_package_read(s.package, &first, err));
+  read_result(&s, "a/timing", &result);
+  assert_true(strcmp(first.started_at, result.started_at) <= 0);
+  assert_true(strcmp(result.started_at, first.finished_at) < 0);
+  s.spec.n_only = 0;
+  run(&s);
+  must(assay_package_read(s.package, &last, err));
+  assert_string_equal(first.started_at, last.started_at);
+  assert_true(strcmp(first.finished_at, last.finished_at) < 0);
+  assay_result_reset(&result);
+  assay_package_reset(&first);
+  assay_package_reset(&last);
+  close_scene(&s);
+}
+
 /* --- runs that end badly -------------------------------------------------------------------------
  */
 
@@ -662,6 +688,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(completes_and_makes_nothing_the_second_time),
       cmocka_unit_test(a_result_says_what_it_came_from),
+      cmocka_unit_test(the_first_start_is_kept_and_the_last_end),
       cmocka_unit_test(a_bad_end_is_taken_for_what_it_is),
       cmocka_unit_test(a_bad_run_is_one_failed_run_and_the_rest_goes_on),
       cmocka_unit_test(a_hanging_worker_is_ended_in_time),
