@@ -29,7 +29,7 @@ struct assay_tfrecord {
   assay_record_limits limits;
   bool is_packed;
   assay_inflate_kind packing;
-  assay_inflate *inflate; /* of a packed file */
+  assay_inflate *inflate; /* of a packed file; NULL: begin anew */
   uint64_t at;            /* where reading stands, in the unpacked data */
   uint64_t *offsets;      /* [n] of the records, in the unpacked data */
   size_t n, cap;
@@ -40,11 +40,15 @@ struct assay_tfrecord {
 /* ---- the bytes, plain or unpacked ---------------------------------------------------------------
  */
 
+static void stop_unpacking(assay_tfrecord *file) {
+  assay_inflate_close(file->inflate);
+  file->inflate = NULL;
+}
+
 static assay_status rewind_to_start(assay_tfrecord *file, assay_error *err) {
   file->at = 0;
   if (!file->is_packed) return ASSAY_OK;
-  assay_inflate_close(file->inflate);
-  file->inflate = NULL;
+  stop_unpacking(file);
   return assay_inflate_open(file->bytes, file->packing, &file->inflate, err);
 }
 
@@ -257,7 +261,7 @@ static assay_status go_to(assay_tfrecord *file, uint64_t offset, assay_error *er
     file->at = offset;
     return ASSAY_OK;
   }
-  if (offset < file->at) ASSAY_TRY(rewind_to_start(file, err));
+  if (file->inflate == NULL || offset < file->at) ASSAY_TRY(rewind_to_start(file, err));
   return skip(file, offset - file->at, &n, err);
 }
 
@@ -283,7 +287,10 @@ assay_status assay_tfrecord_get(assay_tfrecord *file, uint64_t i, assay_span *ou
     return assay_fail(err, ASSAY_E_ARGUMENT, "'%s': no record %" PRIu64 ", it holds %zu",
                       file->name, i, file->n);
   assay_status st = read_record(file, file->offsets[i], out, err);
-  if (st) say_where(file, i, file->offsets[i], err);
+  if (st) {
+    stop_unpacking(file); /* where it stands is not known: the next call begins anew */
+    say_where(file, i, file->offsets[i], err);
+  }
   return st;
 }
 
