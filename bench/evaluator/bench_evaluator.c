@@ -8,9 +8,12 @@
  * of answer each:
  *
  *   f32 K | f64 K   evaluates K times; answers with K times in nanoseconds
+ *
  *   save NAME       writes the last outputs to FOLDER/NAME; answers "saved"
- *   memory          answers "RSS_BEFORE PEAK": bytes resident before the first evaluation, and at
- * most about           answers with the libraries underneath */
+ *
+ *   memory          answers with bytes resident before the first evaluation, and at most
+ *
+ *   about           answers with the libraries underneath */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The evaluator beside eager PyTorch, one thread each, in one run. See README.md here. Arguments go to bench_torch.py:
+# The evaluator beside eager PyTorch, one thread each, in one run. See README.md here. Arguments
+# go to bench_torch.py:
 #
 #   bench/evaluator/run.sh --rounds 3 --sizes 1000
 #
@@ -23,11 +24,12 @@ python=${ASSAY_TORCH_PYTHON:-$venv/bin/python}
 if [ -z "${ASSAY_TORCH_PYTHON:-}" ] && ! "$python" -c 'import torch, numpy' 2>/dev/null; then
   mkdir -p deps
   free_gib=$(($(df -Pk deps | awk 'NR == 2 { print $4 }') / 1048576))
-  [ "$free_gib" -ge "$needed_gib" ] || die "installing PyTorch needs $needed_gib GiB of disk, $free_gib are free"
-  echo "bench/evaluator: installing torch $torch_version into $venv (about 3 GB to fetch)" >&2
+  [ "$free_gib" -ge "$needed_gib" ] ||
+    die "installing PyTorch needs $needed_gib GiB of disk, $free_gib are free"
+  echo "bench/evaluator: installing torch $torch_version into $venv (fetches 3 GB)" >&2
   python3 -m venv "$venv" || die "could not make '$venv'; on Debian install python3-venv"
   "$venv/bin/pip" install --quiet --disable-pip-version-check "torch==$torch_version" numpy ||
-    die "pip could not install torch $torch_version; set ASSAY_TORCH_PYTHON to a python that has PyTorch"
+    die "pip could not install torch $torch_version; set ASSAY_TORCH_PYTHON to a python that has it"
 fi
 "$python" -c 'import torch, numpy' || die "'$python' cannot import torch and numpy"
 

@@ -37,9 +37,14 @@ static inline int64_t ref_padded_dim(int64_t dim) {
 
 #define ref_attention REF(ref_attention)
 /* Softmax attention of a few queries over all keys of one head:
- *   s[i,j] = q[i]·k[j];  out[i] = sum_j exp(s[i,j]) v[j] / sum_j exp(s[i,j]);  lse[i] = log sum_j
- * exp(s[i,j]) computed over blocks of keys with a running maximum and sum. Without keys: out = 0,
- * lse = 0. */
+ *
+ *   s[i,j] = q[i]·k[j]
+ *
+ *   out[i] = sum_j exp(s[i,j]) v[j] / sum_j exp(s[i,j])
+ *
+ *   lse[i] = log sum_j exp(s[i,j])
+ *
+ * computed over blocks of keys with a running maximum and sum. Without keys: out = 0, lse = 0. */
 typedef struct ref_attention {
   const real *queries; /* [n_queries, dim], the scale 1/sqrt(dim) already in them */
   int64_t n_queries;   /* 1 … REF_QUERIES */

@@ -2,11 +2,17 @@
  * valid elements of an event; what it finds is added to every row.
  *
  * With one query, projecting it is cheaper than projecting all keys and values. For head h with the
- * rows Wk, bk, Wv, bv of in_proj, and n[i] = LN(f[i]): q·(Wk n[i] + bk) = (Wk^T q)·n[i] + q·bk the
- * last term is the same for all i and leaves the softmax sum_i p[i] (Wv n[i] + bv) = Wv (sum_i p[i]
- * n[i]) + bv      as sum_i p[i] = 1 so a tile needs only scores [heads] and weighted sums of n.
- * Tiles keep their maximum, sum of exponentials and weighted sum of n; these are put together in
- * the order of the tiles. */
+ * rows Wk, bk, Wv, bv of in_proj, and n[i] = LN(f[i]):
+ *
+ *   q·(Wk n[i] + bk) = (Wk^T q)·n[i] + q·bk
+ *
+ * whose last term is the same for all i and leaves the softmax, and
+ *
+ *   sum_i p[i] (Wv n[i] + bv) = Wv (sum_i p[i] n[i]) + bv
+ *
+ * as sum_i p[i] = 1. So a tile needs only scores [heads] and weighted sums of n. Tiles keep their
+ * maximum, sum of exponentials and weighted sum of n; these are put together in the order of the
+ * tiles. */
 #include <math.h>
 #include <string.h>
 
