@@ -5,7 +5,7 @@
 #   make demo          qualifies both models on the CPU; demo/report/report.html
 #   make check         all tests; ends with "N passed, N failed, N skipped"
 #   make campaign-cpu  the fourteen controlled cases on the CPU; campaign-cpu/report/report.html
-#   make bench         evaluator against eager PyTorch, harness against a bare loop
+#   make bench         evaluator against eager PyTorch, harness against a bare loop, the sampler's cost
 #   make chaos         kills a small campaign at 50 random moments and completes it again (COUNT=50 SEED=…)
 #   make fuzz          long fuzzing (FUZZ_SECONDS=60 for each parser)
 #   make clean         removes what was built and measured; keeps deps/
@@ -41,6 +41,7 @@ check: build
 bench: build
 	@bench/evaluator/run.sh
 	@bench/harness/run.sh
+	@bench/sampler/run.sh
 
 chaos: build
 	@scripts/chaos.sh

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "campaign/attempt_memory.h"
 #include "campaign/judge.h"
 #include "campaign/machine.h"
 #include "campaign/worker.h"
@@ -73,6 +74,7 @@ static void put_plan(const assay_plan *plan, const assay_plan_run *run, assay_js
   } else {
     assay_json_put_int(b, "iterations", spec->iterations);
     assay_json_put_int(b, "warmup", spec->warmup);
+    assay_json_put_bool(b, "memory", !spec->no_memory);
     assay_json_put_string(b, "mask_input", manifest->mask_input);
     assay_json_put_bool(b, "zero_at_padding", manifest->architecture != NULL);
     assay_json_begin_array(b, "heads");
@@ -200,6 +202,29 @@ static bool on_cancelled(void *arg) {
   return a->talked_too_much;
 }
 
+static bool wants_memory(const attempt *a) {
+  return a->run->mode == ASSAY_RESULT_TIMING && !a->plan->spec->no_memory;
+}
+
+/* That memory could not be sampled is no reason to fail a run: it is said in the result. */
+static assay_status run_sampled(attempt *a, assay_child_spec *child, assay_child_result *out,
+                                assay_error *err) {
+  assay_sampler *sampler = NULL;
+  assay_result_memory *memory = &a->result->memory;
+  assay_error why = {0};
+  if (wants_memory(a) && assay_attempt_memory_begin(child, &sampler, &why)) sampler = NULL;
+  assay_status st = assay_child_run(child, out, err);
+  if (st) {
+    assay_attempt_memory_drop(sampler);
+    return st;
+  }
+  assay_result_memory_reset(memory);
+  if (sampler != NULL &&
+      assay_attempt_memory_end(sampler, a->folder, out->max_rss_bytes, memory, &why) == ASSAY_OK)
+    return ASSAY_OK;
+  return wants_memory(a) ? assay_attempt_memory_none(why.text, memory, err) : ASSAY_OK;
+}
+
 static assay_status run_child(attempt *a, const char *task_path, char *const *env,
                               assay_child_result *out, assay_error *err) {
   char parent[32];
@@ -214,7 +239,7 @@ static assay_status run_child(attempt *a, const char *task_path, char *const *en
                             .tick = on_tick,
                             .cancelled = on_cancelled,
                             .arg = a};
-  return assay_child_run(&child, out, err);
+  return run_sampled(a, &child, out, err);
 }
 
 static assay_status start_worker(attempt *a, assay_child_result *out, assay_error *err) {
@@ -430,6 +455,10 @@ static assay_status add_warning(assay_result *result, const char *text, assay_er
 }
 
 static assay_status add_warnings(attempt *a, const assay_child_result *child, assay_error *err) {
+  char text[ASSAY_ERROR_TEXT_BYTES + 32];
+  const char *unsampled = a->result->memory.reason;
+  snprintf(text, sizeof text, "memory was not sampled: %s", unsampled != NULL ? unsampled : "");
+  if (unsampled != NULL) ASSAY_TRY(add_warning(a->result, text, err));
   if (child->left_children)
     ASSAY_TRY(add_warning(a->result, "the worker left processes behind, which were killed", err));
   if (a->result->timing.known && !a->result->timing.outputs_identical)
@@ -451,6 +480,8 @@ static assay_status begin_result(attempt *a, size_t i, assay_error *err) {
     result->placed = ASSAY_VERDICT_NOT_APPLICABLE;
   else
     result->numbers = result->timed = ASSAY_VERDICT_NOT_APPLICABLE;
+  if (wants_memory(a))
+    ASSAY_TRY(assay_attempt_memory_none("no worker was started", &result->memory, err));
   ASSAY_TRY(assay_attempt_keys(a->plan, i, &result->keys, err));
   ASSAY_TRY(set_text(&result->runtime, a->runtime->spec.name, err));
   ASSAY_TRY(set_text(&result->bundle, a->bundle->name, err));

@@ -51,6 +51,7 @@ typedef struct assay_campaign_spec {
   const char *const *skip;
   size_t n_skip;
   bool retry_failed; /* make again what failed, crashed or ran out of time */
+  bool no_memory;    /* timing runs go without the memory sampler */
   const assay_package_tolerance *tolerances; /* over those of the manifests */
   size_t n_tolerances;
   const char *const *provider_options; /* "key=value", for every runtime; over their own */

@@ -280,6 +280,31 @@ static void a_result_says_what_it_came_from(void **state) {
   close_scene(&s);
 }
 
+static void memory_is_sampled_where_a_run_is_timed(void **state) {
+  (void)state;
+  scene s;
+  open_scene(&s);
+  run(&s);
+  assay_result timing = {0}, placement = {0};
+  read_result(&s, "a/timing", &timing);
+  read_result(&s, "a/placement", &placement);
+  assert_true(timing.memory.known && timing.memory.reason == NULL);
+  assert_int_equal(timing.memory.interval_ns, 10000000);
+  assert_non_null(assay_result_memory_find(&timing.memory, "rss_bytes"));
+  assert_false(placement.memory.known);
+  assay_result_reset(&timing);
+  assay_result_reset(&placement);
+  s.spec.no_memory = true; /* another thing to ask: timing runs are made again */
+  assay_campaign_summary without = run(&s);
+  assert_int_equal(without.n_made, 2);
+  assert_int_equal(without.n_reused, 2);
+  read_result(&s, "a/timing", &timing);
+  assert_false(timing.memory.known);
+  assay_result_reset(&timing);
+  check_sealed(&s);
+  close_scene(&s);
+}
+
 static void the_first_start_is_kept_and_the_last_end(void **state) {
   (void)state;
   static const char *const only[] = {"a"};
@@ -688,6 +713,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(completes_and_makes_nothing_the_second_time),
       cmocka_unit_test(a_result_says_what_it_came_from),
+      cmocka_unit_test(memory_is_sampled_where_a_run_is_timed),
       cmocka_unit_test(the_first_start_is_kept_and_the_last_end),
       cmocka_unit_test(a_bad_end_is_taken_for_what_it_is),
       cmocka_unit_test(a_bad_run_is_one_failed_run_and_the_rest_goes_on),

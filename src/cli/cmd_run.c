@@ -34,6 +34,7 @@ enum {
   KEY_THREADS,
   KEY_PROFILED,
   KEY_TIMEOUT,
+  KEY_NO_MEMORY,
   KEY_ONLY,
   KEY_SKIP,
   KEY_RETRY,
@@ -61,6 +62,7 @@ static const struct argp_option options[] = {
     {"threads", KEY_THREADS, "N", 0, "threads within an operator (1)", 0},
     {"placement-runs", KEY_PROFILED, "N", 0, "profiled calls of a placement run (3)", 0},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "end a run that takes longer (1800)", 0},
+    {"no-memory", KEY_NO_MEMORY, NULL, 0, "do not sample memory while a run is timed", 0},
     {NULL, 0, NULL, 0, "How to judge:", 2},
     {"atol", KEY_ATOL, "[HEAD:]NUMBER", 0, "absolute tolerance, over the manifest's", 0},
     {"rtol", KEY_RTOL, "[HEAD:]NUMBER", 0, "relative tolerance, over the manifest's", 0},
@@ -157,6 +159,9 @@ static assay_status take(arguments *a, int key, const char *value) {
     return add_tolerance(a, "--atol", value, /*is_atol=*/true);
   case KEY_RTOL:
     return add_tolerance(a, "--rtol", value, /*is_atol=*/false);
+  case KEY_NO_MEMORY:
+    spec->no_memory = true;
+    return ASSAY_OK;
   case KEY_RETRY:
     spec->retry_failed = true;
     return ASSAY_OK;

@@ -99,14 +99,15 @@ static void sleep_until(int64_t due_ns) {
 static void *run(void *arg) {
   assay_sampler *s = arg;
   assay_sampler_record *r = &s->record;
-  for (int64_t k = 0; !atomic_load(&s->stops);) {
+  int64_t k = 0;
+  do { /* one row at least */
     int64_t due_ns = r->start_ns + k * r->interval_ns;
     sleep_until(due_ns);
     int64_t now_ns = assay_clock_now_ns();
     if (now_ns - due_ns > r->max_late_ns) r->max_late_ns = now_ns - due_ns;
     take_row(s, now_ns);
     k = (assay_clock_now_ns() - r->start_ns) / r->interval_ns + 1;
-  }
+  } while (!atomic_load(&s->stops));
   return NULL;
 }
 

@@ -46,6 +46,7 @@
  *   ],
  *   "numbers_reason": null | "one line",       why the numbers verdict is not a pass
  *   "placement": null | {…},                   the members of assay_result_placement
+ *   "memory": null | {…},                      as result_memory.h has it; null in placement mode
  *   "verdicts": {"numbers": "pass" | "fail" | "unknown" | "not_applicable",
  *                "placement": …, "timing": …, "completeness": …},
  *   "files": [{"file": "samples.npy", "sha256": "…", "size_bytes": 1}],    beside result.json
@@ -62,6 +63,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "package/result_memory.h"
 
 #define ASSAY_RESULT_SCHEMA "assay/result/1"
 
@@ -240,6 +242,7 @@ typedef struct assay_result {
   size_t n_comparisons;
   char *numbers_reason; /* or NULL */
   assay_result_placement placement;
+  assay_result_memory memory;
   assay_verdict numbers, placed, timed, completeness;
   assay_result_file *files;
   size_t n_files;

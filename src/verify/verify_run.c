@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "package/npz.h"
+#include "verify/verify_memory.h"
 
 #define FACTS_MAX_BYTES ((size_t)16 << 20)
 
@@ -327,6 +328,7 @@ static assay_status plan_digest(const checking *c, char out[65], assay_error *er
   } else {
     assay_json_put_int(b, "iterations", package->iterations);
     assay_json_put_int(b, "warmup", package->warmup);
+    assay_json_put_bool(b, "memory", c->run->found.memory.known);
     assay_json_put_string(b, "mask_input", c->run->manifest->mask_input);
     assay_json_put_bool(b, "zero_at_padding", c->run->manifest->architecture != NULL);
     put_heads(c, b);
@@ -452,6 +454,7 @@ static assay_status check_all(checking *c, assay_error *err) {
   ASSAY_TRY(check_keys(c, err));
   check_files(c);
   check_evidence_there(c);
+  ASSAY_TRY(assay_verify_memory_check(&c->at, c->folder, &c->run->found, err));
   return derive_figures(c, err);
 }
 
