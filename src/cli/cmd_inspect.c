@@ -10,6 +10,7 @@
 #include "base/zip.h"
 #include "cli/cli.h"
 #include "cli/inspect.h"
+#include "dataset/array_record.h"
 #include "package/npy.h"
 #include "package/package.h"
 
@@ -19,19 +20,33 @@
 typedef struct inspect_args {
   const char *path;
   bool json;
+  bool has_event;    /* one example of a dataset */
+  int64_t event;     /* its index in the split */
+  const char *split; /* or NULL */
 } inspect_args;
 
-enum { KEY_JSON = 0x100 };
+enum { KEY_JSON = 0x100, KEY_EVENT, KEY_SPLIT };
 
 static const struct argp_option options[] = {
     {"json", KEY_JSON, NULL, 0, "print one JSON document (schema assay/inspect/1)", 0},
+    {"event", KEY_EVENT, "I", 0, "of a dataset: the arrays of event I, counted from 0", 0},
+    {"split", KEY_SPLIT, "NAME", 0, "with --event: the split it is in (default test)", 0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   inspect_args *args = state->input;
+  assay_error err = {0};
   switch (key) {
   case KEY_JSON:
     args->json = true;
+    return 0;
+  case KEY_EVENT:
+    args->has_event = true;
+    if (assay_text_parse_int(value, "--event", /*low=*/0, INT64_MAX, &args->event, &err))
+      return assay_cli_refuse(state, &err);
+    return 0;
+  case KEY_SPLIT:
+    args->split = value;
     return 0;
   case ARGP_KEY_ARG:
     if (args->path != NULL)
@@ -40,6 +55,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return 0;
   case ARGP_KEY_END:
     if (args->path == NULL) return assay_cli_usage(state, "which file or folder?");
+    if (args->split != NULL && !args->has_event)
+      return assay_cli_usage(state, "--split says which split --event counts in: give both");
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -54,8 +71,9 @@ static const struct argp argp = {
     "manifest "
     "names), a package, an ONNX model, a .npy or .npz file, a JSON configuration of a model, a "
     "profile of "
-    "ONNX Runtime.\v"
+    "ONNX Runtime, a TFDS dataset (the folder of a version), an ArrayRecord file.\v"
     "Example: assay inspect --json demo/bundles/attention-cld\n"
+    "         assay inspect --event 0 --split test data/cms_pf_ttbar/1/3.0.0\n"
     "Exit status: 0 described; 2 wrong usage, nothing there, damaged, or none of these (one line "
     "says what it "
     "looks like), or a bundle whose files are not as its manifest says (described all the same).",
@@ -181,6 +199,10 @@ static assay_status recognise_file(const char *path, const assay_buf *head, desc
   const char *text = assay_buf_text(head);
   if (head->size_bytes == 0) return assay_fail(err, ASSAY_E_UNSUPPORTED, "'%s' is empty", path);
   if (assay_text_has_prefix(text, "version https://git-lfs")) return fail_lfs(path, text, err);
+  if (assay_array_record_is_magic(head->data, head->size_bytes)) {
+    *out = inspect_array_record;
+    return ASSAY_OK;
+  }
   if (assay_npy_is_magic(head->data, head->size_bytes)) {
     *out = inspect_npy;
     return ASSAY_OK;
@@ -213,10 +235,13 @@ static assay_status recognise_folder(const char *path, describe_fn *out, assay_e
     *out = rows[i].describe;
     return ASSAY_OK;
   }
+  if (inspect_is_dataset(path)) {
+    *out = inspect_dataset;
+    return ASSAY_OK;
+  }
   return assay_fail(err, ASSAY_E_UNSUPPORTED,
-                    "'%s' is a folder without manifest.json (a bundle has one) and without "
-                    "package.json (a package "
-                    "has one)",
+                    "'%s' is a folder without manifest.json (a bundle has one), package.json (a "
+                    "package has one) or dataset_info.json (a version of a TFDS dataset has one)",
                     path);
 }
 
@@ -251,13 +276,22 @@ static assay_status print_json(assay_json_builder *json, assay_error *err) {
   return st;
 }
 
-static assay_status describe_as_json(const char *path, describe_fn describe, assay_error *err) {
+static assay_status describe_as(const inspect_args *args, describe_fn describe,
+                                assay_json_builder *json, assay_error *err) {
+  if (!args->has_event) return describe(args->path, json, err);
+  if (describe != inspect_dataset)
+    return assay_fail(err, ASSAY_E_ARGUMENT, "--event is for datasets, '%s' is none", args->path);
+  return inspect_example(args->path, args->split, (uint64_t)args->event, json, err);
+}
+
+static assay_status describe_as_json(const inspect_args *args, describe_fn describe,
+                                     assay_error *err) {
   assay_json_builder *json = assay_json_builder_create();
   if (json == NULL) return assay_fail_memory(err, 0);
   assay_json_begin_object(json, NULL);
   assay_json_put_string(json, "schema", "assay/inspect/1");
-  inspect_put_text(json, "path", path);
-  assay_status st = describe(path, json, err);
+  inspect_put_text(json, "path", args->path);
+  assay_status st = describe_as(args, describe, json, err);
   if (st == ASSAY_OK || st == ASSAY_E_MISMATCH) {
     assay_status print_st = print_json(json, err);
     if (!st) st = print_st;
@@ -274,6 +308,7 @@ int assay_cmd_inspect(int argc, char **argv) {
   if (!assay_cli_parse(COMMAND, &argp, argc, argv, &args, &exit_status)) return exit_status;
   assay_status st = recognise(args.path, &describe, &err);
   if (!st)
-    st = args.json ? describe_as_json(args.path, describe, &err) : describe(args.path, NULL, &err);
+    st = args.json ? describe_as_json(&args, describe, &err)
+                   : describe_as(&args, describe, /*json=*/NULL, &err);
   return st ? assay_cli_fail(COMMAND, &err) : ASSAY_EXIT_DONE;
 }

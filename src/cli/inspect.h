@@ -7,11 +7,13 @@
 #ifndef ASSAY_CLI_INSPECT_H
 #define ASSAY_CLI_INSPECT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/json.h"
 #include "base/status.h"
+#include "base/tensor.h"
 #include "model/mlpf_config.h"
 
 assay_status inspect_bundle(const char *path, assay_json_builder *json,
@@ -33,6 +35,29 @@ assay_status inspect_json(const char *path, assay_json_builder *json,
 /* A JSON array: a profile of ONNX Runtime. */
 assay_status inspect_profile(const char *path, assay_json_builder *json,
                              assay_error *err) ASSAY_NODISCARD;
+
+/* The folder of a TFDS dataset's version. Shards that are missing or wrong are MISMATCH. */
+assay_status inspect_dataset(const char *path, assay_json_builder *json,
+                             assay_error *err) ASSAY_NODISCARD;
+bool inspect_is_dataset(const char *folder);
+/* Its example `index` of that split ("test" for NULL). */
+assay_status inspect_example(const char *path, const char *split, uint64_t index,
+                             assay_json_builder *json, assay_error *err) ASSAY_NODISCARD;
+/* One ArrayRecord file, all of its hashes checked. */
+assay_status inspect_array_record(const char *path, assay_json_builder *json,
+                                  assay_error *err) ASSAY_NODISCARD;
+
+/* ---- what arrays hold ---- */
+
+typedef struct inspect_values {
+  size_t n_nan, n_pos_inf, n_neg_inf;
+  bool has_range;  /* some value is finite */
+  double min, max; /* of the finite ones */
+} inspect_values;
+
+void inspect_measure(const assay_tensor *tensor, inspect_values *out);
+/* As object "values". */
+void inspect_put_values(assay_json_builder *json, assay_dtype dtype, const inspect_values *values);
 
 /* ---- printing ---- */
 
@@ -62,6 +87,10 @@ typedef struct inspect_table {
 void inspect_table_add(inspect_table *table, const char *format, ...) ASSAY_PRINTF(2, 3);
 /* label: in front of the first row, indented; later rows stand below. Resets the table. */
 void inspect_table_print(inspect_table *table, const char *label);
+
+/* Three cells: least, greatest, what is not finite. */
+void inspect_table_add_values(inspect_table *table, assay_dtype dtype,
+                              const inspect_values *values);
 
 /* "  label       text" */
 void inspect_line(const char *label, const char *format, ...) ASSAY_PRINTF(2, 3);

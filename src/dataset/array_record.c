@@ -263,6 +263,11 @@ static assay_status read_footer(assay_array_record *file, assay_error *err) {
 /* ---- opening ------------------------------------------------------------------------------------
  */
 
+bool assay_array_record_is_magic(const uint8_t *bytes, size_t size_bytes) {
+  size_t n = sizeof assay_riegeli_signature;
+  return size_bytes >= n && memcmp(bytes, assay_riegeli_signature, n) == 0;
+}
+
 /* Says what it is instead where that can be seen. */
 static assay_status check_kind(const assay_array_record *file, assay_error *err) {
   static const char lfs[] = "version https://git-lfs";

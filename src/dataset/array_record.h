@@ -26,6 +26,9 @@ typedef struct assay_array_record_info {
   uint64_t file_bytes;
 } assay_array_record_info;
 
+/* Do a file's first bytes (64 are enough) say that it is a Riegeli/records file? */
+bool assay_array_record_is_magic(const uint8_t *bytes, size_t size_bytes);
+
 /* Reads signature, postscript and footer, and holds them against one another. limits may be NULL.
  * Errors: IO, FORMAT (which chunk, at which offset), UNSUPPORTED (transposed chunks, another
  * version), LIMIT, MEMORY. */
