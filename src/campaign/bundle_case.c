@@ -1,5 +1,5 @@
-/* Which cases a bundle gets, and what is in them: files that users bring, and shapes filled from a
- * pool.
+/* Which cases a bundle gets, and what is in them: files that users bring, events of datasets, and
+ * shapes filled from a pool.
  *
  * Dimension letters: B events, N padded length, F features, bs HEPTv2's block size. */
 #include "campaign/bundle_case.h"
@@ -51,19 +51,24 @@ static assay_status check_shape(const assay_mlpf_config *config, int64_t b, int6
   return ASSAY_OK;
 }
 
-/* The file's name without folder and ".npz", in the characters that case names may have. */
-static void name_of_file(const char *path, char *out, size_t out_bytes) {
-  const char *last = assay_path_name(path);
-  size_t n = strlen(last), used = 0;
-  if (assay_text_has_suffix(last, ".npz")) n -= 4;
+void bundle_name_of(const char *text, size_t n, char *out, size_t out_bytes) {
+  size_t used = 0;
   for (size_t i = 0; i < n && used + 1 < out_bytes; i++) {
-    const char c = last[i];
+    const char c = text[i];
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     const bool mark = used > 0 && c != '\0' && strchr("._-+@", c) != NULL;
     out[used++] = letter || mark ? c : '_';
   }
   out[used] = '\0';
-  if (used == 0) snprintf(out, out_bytes, "input");
+}
+
+/* The file's name without folder and ".npz", in the characters that case names may have. */
+static void name_of_file(const char *path, char *out, size_t out_bytes) {
+  const char *last = assay_path_name(path);
+  size_t n = strlen(last);
+  if (assay_text_has_suffix(last, ".npz")) n -= 4;
+  bundle_name_of(last, n, out, out_bytes);
+  if (out[0] == '\0') snprintf(out, out_bytes, "input");
 }
 
 static assay_status add_case(bundle_cases *cases, const bundle_case *one, assay_error *err) {
@@ -89,6 +94,42 @@ static assay_status add_filled(const assay_export_spec *spec, bundle_cases *case
   return add_case(cases, &one, err);
 }
 
+/* A case of the n events, which it copies. */
+static assay_status add_events(bundle_cases *cases, const char *name, const bundle_event *events,
+                               size_t n, assay_error *err) {
+  const bundle_dataset *first = &cases->datasets.items[events[0].dataset];
+  char full[160];
+  bundle_case one = {.kind = "event", .b = (int64_t)n};
+  snprintf(full, sizeof full, "%.100s-%.30s-%lld", name,
+           assay_tfds_split_at(first->tfds, first->split).name, (long long)events[0].index);
+  bundle_name_of(full, strlen(full), one.name, sizeof one.name);
+  one.events = assay_alloc_array(n, sizeof *one.events);
+  if (one.events == NULL) return assay_fail_memory(err, n * sizeof *one.events);
+  memcpy(one.events, events, n * sizeof *events);
+  const assay_status st = add_case(cases, &one, err);
+  if (st) assay_free(one.events);
+  return st;
+}
+
+/* One case for each asked event of each dataset, then the first of them all together. */
+static assay_status add_datasets(const assay_export_spec *spec, bundle_cases *cases,
+                                 assay_error *err) {
+  const bundle_datasets *datasets = &cases->datasets;
+  for (size_t d = 0; d < datasets->n; d++)
+    for (size_t i = 0; i < spec->n_events; i++) {
+      const bundle_event event = {.dataset = d, .index = spec->events[i]};
+      ASSAY_TRY(add_events(cases, datasets->items[d].label, &event, 1, err));
+    }
+  if (datasets->n < 2) return ASSAY_OK;
+  bundle_event *mixed = assay_alloc_array(datasets->n, sizeof *mixed);
+  if (mixed == NULL) return assay_fail_memory(err, datasets->n * sizeof *mixed);
+  for (size_t d = 0; d < datasets->n; d++)
+    mixed[d] = (bundle_event){.dataset = d, .index = spec->events[0]};
+  const assay_status st = add_events(cases, "mixed", mixed, datasets->n, err);
+  assay_free(mixed);
+  return st;
+}
+
 static assay_status add_all(const assay_export_spec *spec, bundle_cases *cases, assay_error *err) {
   const int64_t batch_n = spec->batch_n ? spec->batch_n : ASSAY_EXPORT_BATCH_N;
   for (size_t i = 0; i < spec->n_inputs; i++) {
@@ -96,6 +137,7 @@ static assay_status add_all(const assay_export_spec *spec, bundle_cases *cases, 
     name_of_file(one.path, one.name, sizeof one.name);
     ASSAY_TRY(add_case(cases, &one, err));
   }
+  ASSAY_TRY(add_datasets(spec, cases, err));
   for (size_t i = 0; i < spec->n_sweep; i++)
     ASSAY_TRY(add_filled(spec, cases, "sweep", 1, spec->sweep[i], err));
   for (size_t i = 0; i < spec->n_batches; i++)
@@ -103,18 +145,34 @@ static assay_status add_all(const assay_export_spec *spec, bundle_cases *cases, 
   return ASSAY_OK;
 }
 
+static assay_status make_cases(const assay_export_spec *spec, bundle_cases *cases,
+                               assay_error *err) {
+  if (spec->pad_to > 0)
+    ASSAY_TRY(check_shape(&spec->config, /*b=*/1, spec->pad_to, ASSAY_E_ARGUMENT, err));
+  ASSAY_TRY(bundle_datasets_open(spec, &cases->datasets, err));
+  cases->cap =
+      spec->n_inputs + spec->n_sweep + spec->n_batches + spec->n_datasets * spec->n_events + 1;
+  cases->items = assay_alloc_array(cases->cap, sizeof *cases->items);
+  if (cases->items == NULL) return assay_fail_memory(err, cases->cap * sizeof *cases->items);
+  return add_all(spec, cases, err);
+}
+
 assay_status bundle_cases_init(const assay_export_spec *spec, bundle_cases *out, assay_error *err) {
+  static const int64_t FIRST_TWO[] = {0, 1};
   assay_export_spec wanted = *spec;
-  if (spec->n_inputs + spec->n_sweep + spec->n_batches == 0) {
+  if (wanted.split == NULL) wanted.split = ASSAY_EXPORT_SPLIT;
+  if (wanted.events == NULL) {
+    wanted.events = FIRST_TWO;
+    wanted.n_events = 2;
+  }
+  if (spec->n_inputs + spec->n_sweep + spec->n_batches + spec->n_datasets == 0) {
     wanted.sweep = ASSAY_EXPORT_DEFAULT_SWEEP;
     wanted.n_sweep = sizeof ASSAY_EXPORT_DEFAULT_SWEEP / sizeof ASSAY_EXPORT_DEFAULT_SWEEP[0];
     wanted.batches = ASSAY_EXPORT_DEFAULT_BATCHES;
     wanted.n_batches = sizeof ASSAY_EXPORT_DEFAULT_BATCHES / sizeof ASSAY_EXPORT_DEFAULT_BATCHES[0];
   }
-  const size_t n = wanted.n_inputs + wanted.n_sweep + wanted.n_batches;
-  bundle_cases cases = {.items = assay_alloc_array(n, sizeof *cases.items)};
-  if (cases.items == NULL) return assay_fail_memory(err, n * sizeof *cases.items);
-  const assay_status st = add_all(&wanted, &cases, err);
+  bundle_cases cases = {0};
+  const assay_status st = make_cases(&wanted, &cases, err);
   if (st) {
     bundle_cases_reset(&cases);
     return st;
@@ -124,6 +182,8 @@ assay_status bundle_cases_init(const assay_export_spec *spec, bundle_cases *out,
 }
 
 void bundle_cases_reset(bundle_cases *cases) {
+  for (size_t i = 0; i < cases->n; i++) assay_free(cases->items[i].events);
+  bundle_datasets_close(&cases->datasets);
   assay_free(cases->items);
   *cases = (bundle_cases){0};
 }
@@ -291,12 +351,24 @@ static assay_status fill_inputs(const bundle_case *one, const assay_feature_pool
   return ASSAY_OK;
 }
 
-assay_status bundle_inputs_init(const assay_export_spec *spec, const bundle_case *one,
+/* Events are held against all that is asked of brought inputs, too. */
+static assay_status read_events(const assay_export_spec *spec, const bundle_cases *cases,
+                                const bundle_case *one, bundle_inputs *out, assay_error *err) {
+  ASSAY_TRY(bundle_events_fill(spec, &cases->datasets, one->events, (size_t)one->b, &out->x,
+                               &out->mask, out->source, sizeof out->source, &out->origin,
+                               &out->counts, err));
+  ASSAY_TRY(check_shape(&spec->config, out->x.dims[0], out->x.dims[1], ASSAY_E_ARGUMENT, err));
+  return check_rows(&out->x, &out->mask, err);
+}
+
+assay_status bundle_inputs_init(const assay_export_spec *spec, const bundle_cases *cases, size_t i,
                                 const assay_feature_pool *pool, bundle_inputs *out,
                                 assay_error *err) {
+  const bundle_case *one = &cases->items[i];
   bundle_inputs inputs = {0};
-  const assay_status st = one->path != NULL ? read_inputs(spec, one, &inputs, err)
-                                            : fill_inputs(one, pool, &inputs, err);
+  const assay_status st = one->path != NULL     ? read_inputs(spec, one, &inputs, err)
+                          : one->events != NULL ? read_events(spec, cases, one, &inputs, err)
+                                                : fill_inputs(one, pool, &inputs, err);
   if (st) {
     bundle_inputs_reset(&inputs);
     return st;
@@ -311,5 +383,6 @@ void bundle_inputs_reset(bundle_inputs *inputs) {
   assay_tensor_reset(&inputs->x);
   assay_tensor_reset(&inputs->mask);
   assay_tensor_map_reset(&inputs->user);
+  assay_json_destroy(inputs->origin);
   *inputs = (bundle_inputs){0};
 }

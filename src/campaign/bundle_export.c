@@ -33,7 +33,8 @@ typedef struct exporter {
   assay_manifest manifest;
   bundle_times *times; /* [n cases] */
   bool brought;        /* some case has references of its user's */
-  size_t done, total;  /* steps */
+  bundle_event_counts counts;
+  size_t done, total; /* steps */
   assay_export_result result;
 } exporter;
 
@@ -249,6 +250,17 @@ static assay_status list_file(exporter *e, const char *name, assay_manifest_file
   return ASSAY_OK;
 }
 
+/* The manifest's count is the graph's own; what the configuration leads to expect must agree. */
+static assay_status count_attention(exporter *e, const assay_graph *graph, assay_error *err) {
+  const int64_t expected = assay_mlpf_config_attention_ops(&e->spec->config);
+  const int64_t found = assay_mlpf_graph_attention_ops(graph);
+  e->manifest.attention_ops = e->result.attention_ops = found;
+  if (found == expected) return ASSAY_OK;
+  return assay_fail(err, ASSAY_E_INTERNAL,
+                    "the graph has %lld attention operations; %lld follow from the configuration",
+                    (long long)found, (long long)expected);
+}
+
 /* b and n are 0 for the graph with symbolic ones. */
 static assay_status write_graph(exporter *e, const char *name, int64_t b, int64_t n,
                                 assay_manifest_file *out, assay_error *err) {
@@ -259,6 +271,7 @@ static assay_status write_graph(exporter *e, const char *name, int64_t b, int64_
   char *path = assay_path_join(e->folder, name);
   assay_status st = path == NULL ? assay_fail_memory(err, strlen(name)) : ASSAY_OK;
   if (st == ASSAY_OK) st = assay_graph_save(graph, path, err);
+  if (st == ASSAY_OK) st = count_attention(e, graph, err);
   assay_free(path);
   assay_graph_destroy(graph);
   if (st) return st;
@@ -372,6 +385,9 @@ static assay_status make_arrays(exporter *e, size_t i, bundle_inputs *inputs,
   ASSAY_TRY(
       evaluate(e, one, ASSAY_DTYPE_F64, inputs, arrays, out_margins, &e->times[i].f64_ns, err));
   e->brought = e->brought || inputs->user.n > 0;
+  e->counts.n_removed += inputs->counts.n_removed;
+  e->counts.n_without_pt += inputs->counts.n_without_pt;
+  e->counts.n_added_columns += inputs->counts.n_added_columns;
   ASSAY_TRY(put_arrays(arrays, "ref.user.", &inputs->user, err));
   /* views: the inputs are counted for the manifest afterwards */
   assay_tensor x = inputs->x, mask = inputs->mask;
@@ -414,19 +430,19 @@ static assay_status export_case_of(exporter *e, size_t i, bundle_inputs *inputs,
 
 static assay_status export_case(exporter *e, size_t i, assay_error *err) {
   bundle_inputs inputs = {0};
-  assay_status st = bundle_inputs_init(e->spec, &e->cases.items[i], &e->pool, &inputs, err);
+  assay_status st = bundle_inputs_init(e->spec, &e->cases, i, &e->pool, &inputs, err);
   if (st == ASSAY_OK) st = export_case_of(e, i, &inputs, err);
   bundle_inputs_reset(&inputs);
   if (st) assay_error_in(err, "case '%s'", e->cases.items[i].name);
   return st;
 }
 
-/* Files are read once before anything is made, so that a bad one is told at once. */
+/* Files and events are read once before anything is made, so that a bad one is told at once. */
 static assay_status check_case_files(const exporter *e, assay_error *err) {
   for (size_t i = 0; i < e->cases.n; i++) {
     bundle_inputs inputs = {0};
-    if (e->cases.items[i].path == NULL) continue;
-    ASSAY_TRY(bundle_inputs_init(e->spec, &e->cases.items[i], /*pool=*/NULL, &inputs, err));
+    if (e->cases.items[i].path == NULL && e->cases.items[i].events == NULL) continue;
+    ASSAY_TRY(bundle_inputs_init(e->spec, &e->cases, i, /*pool=*/NULL, &inputs, err));
     bundle_inputs_reset(&inputs);
   }
   return ASSAY_OK;
@@ -449,12 +465,15 @@ static assay_status choose_name(exporter *e, assay_error *err) {
     return ASSAY_OK;
   }
   const bool named = config->dataset[0] != '\0' && assay_fields_is_name(config->dataset);
-  char dataset[64], origin[32];
+  const char *given = e->spec->weights_name;
+  char dataset[64], origin[80] = "";
   snprintf(dataset, sizeof dataset, "f%lld", (long long)config->input_dim);
-  snprintf(origin, sizeof origin, "s%llu", (unsigned long long)e->spec->seed);
-  snprintf(out, size, "%s-%.60s%s%s%s%s", assay_mlpf_arch_name(config->arch),
-           named ? config->dataset : dataset, e->spec->weights ? "" : "-",
-           e->spec->weights ? "" : origin, e->spec->static_shapes ? "-static" : "",
+  if (e->spec->weights == NULL)
+    snprintf(origin, sizeof origin, "-s%llu", (unsigned long long)e->spec->seed);
+  else if (given != NULL && assay_fields_is_name(given))
+    snprintf(origin, sizeof origin, "-%.32s", given);
+  snprintf(out, size, "%s-%.40s%s%s%s", assay_mlpf_arch_name(config->arch),
+           named ? config->dataset : dataset, origin, e->spec->static_shapes ? "-static" : "",
            e->spec->permutations ? "-permutations" : "");
   return ASSAY_OK;
 }
@@ -495,6 +514,46 @@ static assay_status plan(exporter *e, assay_error *err) {
   return e->cases.need_pool ? bundle_pool_init(spec, &e->pool, err) : ASSAY_OK;
 }
 
+/* What a training's loader does to events, and whether it was done. */
+static assay_status add_event_notes(exporter *e, assay_error *err) {
+  const assay_mlpf_config *config = &e->spec->config;
+  char text[512];
+  ASSAY_TRY(bundle_manifest_add_note(&e->manifest,
+                                     "events: features as stored, neither normalised nor clipped "
+                                     "(nor does the training's loader); "
+                                     "no row is cut or repeated; labels are not read",
+                                     err));
+  if (config->sort_data)
+    ASSAY_TRY(bundle_manifest_add_note(
+        &e->manifest,
+        "events: sorted by falling pt, as the configuration's sort_data says; the loader leaves "
+        "open in which order equal pt stand, here the later row comes first",
+        err));
+  if (e->counts.n_removed > 0)
+    ASSAY_TRY(bundle_manifest_add_note(&e->manifest,
+                                       "events: rows of element type 0 were removed; the "
+                                       "training's loader keeps them, masked",
+                                       err));
+  if (e->counts.n_added_columns > 0)
+    ASSAY_TRY(bundle_manifest_add_note(&e->manifest,
+                                       "events: columns of zeroes were appended up to the "
+                                       "configured input_dim, as by the training's loader",
+                                       err));
+  if (e->counts.n_without_pt == 0) return ASSAY_OK;
+  snprintf(text, sizeof text,
+           "not done, though the training's loader does it: pt of elements of type 10 from energy "
+           "and eta (%lld rows over all cases keep the pt that is stored, usually 0)",
+           (long long)e->counts.n_without_pt);
+  return bundle_manifest_add_note(&e->manifest, text, err);
+}
+
+/* Trained weights whose outputs at valid elements depend on the padding, as they were trained. */
+static bool masks_what_training_does_not(const assay_export_spec *spec) {
+  const assay_mlpf_config *c = &spec->config;
+  return spec->weights != NULL && c->arch == ASSAY_MLPF_ATTENTION && !c->jagged_attention &&
+         c->key_mask == ASSAY_MLPF_KEY_MASK_ALL && c->num_convs > 0;
+}
+
 static assay_status add_notes(exporter *e, assay_error *err) {
   char text[512];
   if (e->spec->permutations)
@@ -508,6 +567,13 @@ static assay_status add_notes(exporter *e, assay_error *err) {
              e->pool.source, e->pool.sha256);
     ASSAY_TRY(bundle_manifest_add_note(&e->manifest, text, err));
   }
+  if (e->cases.datasets.n > 0) ASSAY_TRY(add_event_notes(e, err));
+  if (masks_what_training_does_not(e->spec))
+    ASSAY_TRY(bundle_manifest_add_note(&e->manifest,
+                                       "key mask: the training's dense attention lets elements "
+                                       "attend to padding in the backbone, this export does not; "
+                                       "key mask 'upstream' does as the training's",
+                                       err));
   if (e->brought && e->spec->config.arch == ASSAY_MLPF_HEPTV2)
     ASSAY_TRY(bundle_manifest_add_note(&e->manifest,
                                        "brought references: PyTorch's argsort on the CPU is not "

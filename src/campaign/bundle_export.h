@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "base/status.h"
 #include "base/tensor.h"
 #include "model/mlpf_config.h"
@@ -27,16 +28,25 @@ typedef struct assay_export_spec {
   assay_mlpf_config config;
   uint64_t seed;                   /* of the weights, unless they are given */
   const assay_tensor_map *weights; /* or NULL: seeded */
-  const char *weights_origin; /* said in the manifest when weights are given, e.g. "checkpoint" */
-  bool static_shapes;         /* one graph for each shape, instead of one with symbolic B and N */
-  bool permutations;          /* HEPTv2: the graph also gives its hash permutations, as heads */
-  const char *const *inputs;  /* case files */
+  const char *weights_name;        /* of given ones, in the bundle's default name; may be NULL */
+  const assay_json *weights_about; /* what the manifest says of given ones: an object with "origin"
+                                      (bundle_weights.h); NULL: {"origin": "given"} */
+  bool static_shapes;        /* one graph for each shape, instead of one with symbolic B and N */
+  bool permutations;         /* HEPTv2: the graph also gives its hash permutations, as heads */
+  const char *const *inputs; /* case files */
   size_t n_inputs;
   const int64_t *sweep; /* padded lengths of cases with one event */
   size_t n_sweep;
   const int64_t *batches; /* events of cases of batch_n elements */
   size_t n_batches;
-  int64_t batch_n;  /* 0: ASSAY_EXPORT_BATCH_N */
+  int64_t batch_n;             /* 0: ASSAY_EXPORT_BATCH_N */
+  const char *const *datasets; /* NAME/CONFIG:VERSION, or folders of a version */
+  size_t n_datasets;
+  const char *data_dir;  /* that NAMEs are looked up in; may be NULL for folders */
+  const char *split;     /* NULL: ASSAY_EXPORT_SPLIT */
+  const int64_t *events; /* of each dataset; NULL: the first two */
+  size_t n_events;
+  int64_t pad_to;   /* padded length of events; 0: the least that holds them */
   const char *pool; /* file with rows for sweep and batches; NULL: the built-in pool */
   const assay_export_tolerance *tolerances;
   size_t n_tolerances;
@@ -48,6 +58,8 @@ typedef struct assay_export_spec {
 } assay_export_spec;
 
 #define ASSAY_EXPORT_BATCH_N 1000
+
+#define ASSAY_EXPORT_SPLIT "test"
 
 /* The cases that a bundle gets when none are asked for: with both models, the fourteen controlled
  * cases. */
@@ -61,7 +73,8 @@ typedef struct assay_export_result {
   char weights_sha256_no_queries[65];
   size_t n_tensors, n_values; /* of the weights */
   size_t n_cases, n_graphs;
-  uint64_t size_bytes; /* of all graphs and cases */
+  int64_t attention_ops; /* counted in the graph */
+  uint64_t size_bytes;   /* of all graphs and cases */
   int64_t reference_ns, elapsed_ns;
 } assay_export_result;
 
@@ -72,6 +85,10 @@ typedef struct assay_export_result {
  * A case file holds Xfeat_normed [B,N,F] float32 and mask [B,N] float32 of zeros and ones, and may
  * hold references under the names of heads, float32 or float64, which become ref.user.<head>;
  * nothing else.
+ *
+ * Each dataset gives one case for each event; several give one more, with the first of these events
+ * of each dataset as a batch. Rows of element type 0 are removed, the others are as stored
+ * (model/mlpf_event.h); no row is cut or repeated.
  *
  * Errors: ARGUMENT (spec, sizes, what is at path), FORMAT (case files, pool), MISMATCH (weights),
  * IO, LIMIT, MEMORY, and those of the graph builder and the evaluator. */

@@ -41,8 +41,12 @@ static assay_status make_weights(const assay_export_spec *spec, const assay_expo
     assay_json_put_int(b, "seed", (int64_t)spec->seed);
     assay_json_put_string(b, "generator",
                           "torch.manual_seed on a CPU with AVX2 or later, bit for bit");
+  } else if (spec->weights_about == NULL) {
+    assay_json_put_string(b, "origin", "given");
   } else {
-    assay_json_put_string(b, "origin", spec->weights_origin ? spec->weights_origin : "given");
+    for (size_t i = 0; i < assay_json_len(spec->weights_about); i++)
+      assay_json_put_copy(b, assay_json_key_at(spec->weights_about, i),
+                          assay_json_value_at(spec->weights_about, i));
   }
   assay_json_put_string(b, "sha256", result->weights_sha256);
   assay_json_put_string(b, "sha256_no_queries", result->weights_sha256_no_queries);
@@ -148,7 +152,6 @@ assay_status bundle_manifest_init(const assay_export_spec *spec, const assay_exp
   ASSAY_TRY(set_text(&out->attention, "decomposed", err));
   ASSAY_TRY(set_text(&out->shapes, spec->static_shapes ? "static" : "dynamic", err));
   ASSAY_TRY(set_text(&out->architecture, assay_mlpf_arch_name(spec->config.arch), err));
-  out->attention_ops = assay_mlpf_config_attention_ops(&spec->config);
   ASSAY_TRY(make_config(&spec->config, &out->config, err));
   ASSAY_TRY(make_weights(spec, result, &out->weights, err));
   ASSAY_TRY(set_inputs(&spec->config, out, err));
@@ -195,13 +198,15 @@ static void count_valid(const assay_tensor *mask, int64_t *valid) {
 }
 
 assay_status bundle_manifest_set_case(assay_manifest *manifest, size_t i, const bundle_case *one,
-                                      const bundle_inputs *inputs, const assay_ref_margins *margins,
+                                      bundle_inputs *inputs, const assay_ref_margins *margins,
                                       assay_manifest_file *file, assay_manifest_file *model,
                                       assay_error *err) {
   assay_manifest_case *c = &manifest->cases[i];
   c->file = *file;
   c->model = *model;
   *file = *model = (assay_manifest_file){0};
+  c->origin = inputs->origin;
+  inputs->origin = NULL;
   c->b = inputs->b;
   c->n = inputs->n;
   ASSAY_TRY(set_text(&c->name, one->name, err));

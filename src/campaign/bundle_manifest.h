@@ -23,9 +23,9 @@ assay_status bundle_manifest_init(const assay_export_spec *spec, const assay_exp
  * layers for a split backbone): "perm_0", "perm_id_0", … */
 void bundle_perm_name(const assay_mlpf_config *config, int64_t l, char *out, size_t out_bytes);
 
-/* Case i. `file` and `model` (file NULL with symbolic shapes) are moved in. */
+/* Case i. `file`, `model` (file NULL with symbolic shapes) and the inputs' origin are moved in. */
 assay_status bundle_manifest_set_case(assay_manifest *manifest, size_t i, const bundle_case *one,
-                                      const bundle_inputs *inputs, const assay_ref_margins *margins,
+                                      bundle_inputs *inputs, const assay_ref_margins *margins,
                                       assay_manifest_file *file, assay_manifest_file *model,
                                       assay_error *err) ASSAY_NODISCARD;
 

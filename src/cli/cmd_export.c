@@ -8,11 +8,12 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "campaign/bundle_export.h"
+#include "campaign/bundle_weights.h"
 #include "cli/cli.h"
 
-#define LIST_MAX         256
-#define CONFIG_MAX_BYTES ((size_t)16 << 20)
-#define THREADS_MAX      1024
+#define LIST_MAX       256
+#define LIST_VALUE_MAX (INT64_C(1) << 24)
+#define THREADS_MAX    1024
 
 /* Keys of options without a short form: outside the characters. */
 enum {
@@ -20,6 +21,8 @@ enum {
   KEY_PRESET,
   KEY_CONFIG,
   KEY_SEED,
+  KEY_CHECKPOINT,
+  KEY_WEIGHTS,
   KEY_LAYERS,
   KEY_ATTENTION,
   KEY_DTYPE,
@@ -31,6 +34,11 @@ enum {
   KEY_BATCHES,
   KEY_BATCH_N,
   KEY_POOL,
+  KEY_DATASET,
+  KEY_DATA_DIR,
+  KEY_SPLIT,
+  KEY_EVENTS,
+  KEY_PAD_TO,
   KEY_ATOL,
   KEY_RTOL,
   KEY_THREADS,
@@ -50,8 +58,17 @@ static const struct argp_option options[] = {
      "8 heads, width 128",
      0},
     {"config", KEY_CONFIG, "FILE", 0,
-     "the model's configuration as JSON: a training's hyperparameters.json, or "
-     "{\"dataset\": …, \"model\": {…}}",
+     "the model's configuration: a training's hyperparameters.json or model_kwargs.pkl (read as "
+     "data, never executed), or {\"dataset\": …, \"model\": {…}}",
+     0},
+    {"checkpoint", KEY_CHECKPOINT, "FILE", 0,
+     "trained weights: a .pth file of torch.save, read as data and never executed. They must be "
+     "exactly those of --config, which is needed beside it; only the training's own "
+     "task_loss_weighter.* are left out",
+     0},
+    {"weights", KEY_WEIGHTS, "FILE", 0,
+     "weights as a .safetensors or .npz file under the model's own names, just as strictly, for "
+     "--config or --preset",
      0},
     {"seed", KEY_SEED, "N", 0, "weights as torch.manual_seed(N) gives them, bit for bit (42)", 0},
     {"layers", KEY_LAYERS, "L", 0, "backbone layers", 0},
@@ -73,13 +90,25 @@ static const struct argp_option options[] = {
      "exactly",
      0},
     {NULL, 0, NULL, 0,
-     "Cases (without any of --inputs, --sweep, --batches: --sweep "
+     "Cases (without any of --inputs, --dataset, --sweep, --batches: --sweep "
      "100,500,1000,2000,4000 --batches 2,4, the controlled cases):",
      2},
     {"inputs", KEY_INPUTS, "FILE", 0,
      "a case from an .npz file with Xfeat_normed [B,N,F] and mask [B,N], float32, and references "
      "bid, id, momentum, pu if you bring some; may be repeated",
      0},
+    {"dataset", KEY_DATASET, "NAME/CONFIG:VERSION", 0,
+     "cases from a TFDS dataset in --data-dir (or the folder of a version itself); may be "
+     "repeated. "
+     "Each event is a case, and with several datasets the first event of each together are one "
+     "more. Rows of element type 0 are removed, features are as stored, and padding is the least "
+     "that the model takes",
+     0},
+    {"data-dir", KEY_DATA_DIR, "FOLDER", 0, "where datasets lie: FOLDER/NAME/CONFIG/VERSION", 0},
+    {"split", KEY_SPLIT, "NAME", 0, "split of the datasets (test)", 0},
+    {"events", KEY_EVENTS, "I,I,...", 0, "which events of each dataset, from 0 (0,1)", 0},
+    {"pad-to", KEY_PAD_TO, "N", 0,
+     "padded length of the datasets' events; one that cuts an event is refused", 0},
     {"sweep", KEY_SWEEP, "N,N,...", 0, "cases of one event of these padded lengths", 0},
     {"batches", KEY_BATCHES, "B,B,...", 0, "cases of so many events", 0},
     {"batch-n", KEY_BATCH_N, "N", 0, "padded length of the cases of --batches (1000)", 0},
@@ -106,16 +135,21 @@ static const char doc[] =
     "but the weights, and a manifest.\v"
     "Example:\n"
     "  assay export --model heptv2 --seed 42 --sweep 100,1000 -o bundle\n"
+    "  assay export --checkpoint exp/checkpoints/checkpoint-100000.pth "
+    "--config exp/model_kwargs.pkl --dataset cms_pf_ttbar/1:3.0.0 --data-dir tfds -o bundle\n"
     "  assay run --bundle bundle -o package\n";
 
 typedef struct export_args {
   assay_export_spec spec; /* but its config, name and cases' defaults */
   const char *model, *preset, *config, *output;
-  const char *key_mask, *phi; /* NULL: not asked for */
-  int64_t layers;             /* -1: not asked for */
-  const char **inputs;        /* room for argc */
+  const char *checkpoint, *weights; /* at most one of them */
+  bool seeded;                      /* --seed was given */
+  const char *key_mask, *phi;       /* NULL: not asked for */
+  int64_t layers;                   /* -1: not asked for */
+  const char **inputs;              /* room for argc, as in the next two */
+  const char **datasets;
   assay_export_tolerance *tolerances;
-  int64_t sweep[LIST_MAX], batches[LIST_MAX];
+  int64_t sweep[LIST_MAX], batches[LIST_MAX], events[LIST_MAX];
   bool json;
 } export_args;
 
@@ -149,7 +183,7 @@ static error_t take_int(const struct argp_state *state, const char *what, const 
 
 /* "100,500" onto the list's end */
 static error_t take_list(const struct argp_state *state, const char *what, const char *word,
-                         int64_t *list, size_t *n) {
+                         int64_t low, int64_t *list, size_t *n) {
   char item[32];
   for (const char *at = word;; at++) {
     const size_t length = strcspn(at, ",");
@@ -159,7 +193,7 @@ static error_t take_list(const struct argp_state *state, const char *what, const
                              word);
     memcpy(item, at, length);
     item[length] = '\0';
-    const error_t e = take_int(state, what, item, 1, INT64_C(1) << 24, &list[*n]);
+    const error_t e = take_int(state, what, item, low, LIST_VALUE_MAX, &list[*n]);
     if (e) return e;
     (*n)++;
     at += length;
@@ -208,7 +242,14 @@ static error_t parse_model_option(int key, char *word, struct argp_state *state)
   case KEY_SEED:
     e = take_int(state, "--seed", word, 0, INT64_MAX, &seed);
     a->spec.seed = (uint64_t)seed;
+    a->seeded = true;
     return e;
+  case KEY_CHECKPOINT:
+    a->checkpoint = word;
+    return 0;
+  case KEY_WEIGHTS:
+    a->weights = word;
+    return 0;
   case KEY_LAYERS:
     return take_int(state, "--layers", word, 0, 1024, &a->layers);
   case KEY_KEY_MASK:
@@ -239,14 +280,27 @@ static error_t parse_case_option(int key, char *word, struct argp_state *state) 
     a->inputs[a->spec.n_inputs++] = word;
     return 0;
   case KEY_SWEEP:
-    return take_list(state, "--sweep", word, a->sweep, &a->spec.n_sweep);
+    return take_list(state, "--sweep", word, 1, a->sweep, &a->spec.n_sweep);
   case KEY_BATCHES:
-    return take_list(state, "--batches", word, a->batches, &a->spec.n_batches);
+    return take_list(state, "--batches", word, 1, a->batches, &a->spec.n_batches);
   case KEY_BATCH_N:
     return take_int(state, "--batch-n", word, 1, INT64_C(1) << 24, &a->spec.batch_n);
   case KEY_POOL:
     a->spec.pool = word;
     return 0;
+  case KEY_DATASET:
+    a->datasets[a->spec.n_datasets++] = word;
+    return 0;
+  case KEY_DATA_DIR:
+    a->spec.data_dir = word;
+    return 0;
+  case KEY_SPLIT:
+    a->spec.split = word;
+    return 0;
+  case KEY_EVENTS:
+    return take_list(state, "--events", word, 0, a->events, &a->spec.n_events);
+  case KEY_PAD_TO:
+    return take_int(state, "--pad-to", word, 1, INT64_C(1) << 24, &a->spec.pad_to);
   case KEY_ATOL:
     return take_tolerance(state, a, /*relative=*/false, word);
   case KEY_RTOL:
@@ -286,11 +340,53 @@ static error_t parse_option(int key, char *word, struct argp_state *state) {
 /* --- what the options mean together
  * ------------------------------------------------------------------ */
 
+/* Weights need a configuration, and leave a seed nothing to do. */
+static assay_status check_weights(const export_args *a, assay_error *err) {
+  const char *option = a->checkpoint ? "--checkpoint" : "--weights";
+  if (a->checkpoint == NULL && a->weights == NULL) return ASSAY_OK;
+  if (a->checkpoint != NULL && a->weights != NULL)
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "--checkpoint and --weights both give the weights; leave one out");
+  if (a->seeded)
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "--seed has no effect beside %s, which gives the weights; leave one out",
+                      option);
+  if (a->config != NULL) return ASSAY_OK;
+  if (a->checkpoint != NULL)
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "--checkpoint needs --config FILE: weights do not tell the number of heads "
+                      "and the activation; trainings leave model_kwargs.pkl and "
+                      "hyperparameters.json beside the folder of checkpoints");
+  if (a->preset == NULL)
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "--weights needs the configuration that they are of: --config FILE, or "
+                      "--model and --preset");
+  return ASSAY_OK;
+}
+
+/* Options that choose events do so only where a dataset gives them. */
+static assay_status check_datasets(const export_args *a, assay_error *err) {
+  const struct {
+    const char *option;
+    bool given;
+  } rows[] = {{"--data-dir", a->spec.data_dir != NULL},
+              {"--split", a->spec.split != NULL},
+              {"--events", a->spec.n_events > 0},
+              {"--pad-to", a->spec.pad_to > 0}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows && a->spec.n_datasets == 0; i++)
+    if (rows[i].given)
+      return assay_fail(err, ASSAY_E_ARGUMENT, "%s has no effect without --dataset",
+                        rows[i].option);
+  return ASSAY_OK;
+}
+
 /* Options that are missing, or would change nothing. */
 static assay_status check_options(const export_args *a, assay_error *err) {
-  const bool own_cases = a->spec.n_inputs + a->spec.n_sweep + a->spec.n_batches > 0;
+  const bool own_cases =
+      a->spec.n_inputs + a->spec.n_sweep + a->spec.n_batches + a->spec.n_datasets > 0;
   if (a->output == NULL)
     return assay_fail(err, ASSAY_E_ARGUMENT, "where should the bundle go? give -o FOLDER");
+  if (a->checkpoint != NULL && a->config == NULL) return check_weights(a, err);
   if (a->model == NULL && a->config == NULL)
     return assay_fail(err, ASSAY_E_ARGUMENT,
                       "which model? give --model attention, --model heptv2 or --config FILE");
@@ -302,26 +398,23 @@ static assay_status check_options(const export_args *a, assay_error *err) {
     return assay_fail(err, ASSAY_E_ARGUMENT, "--batch-n has no effect without --batches");
   if (a->spec.pool != NULL && own_cases && a->spec.n_sweep + a->spec.n_batches == 0)
     return assay_fail(err, ASSAY_E_ARGUMENT,
-                      "--pool has no effect without --sweep or --batches: --inputs bring their own "
-                      "rows");
-  return ASSAY_OK;
+                      "--pool has no effect without --sweep or --batches: --inputs and --dataset "
+                      "bring their own rows");
+  ASSAY_TRY(check_datasets(a, err));
+  return check_weights(a, err);
 }
 
-static assay_status read_config(const export_args *a, assay_mlpf_config *out, assay_error *err) {
+static assay_status read_config(const export_args *a, assay_bundle_config *out, assay_error *err) {
   if (a->config == NULL)
-    return assay_mlpf_config_init_preset(a->model, a->preset ? a->preset : "cld", out, err);
-  assay_json *tree = NULL;
-  assay_status st = assay_json_read(a->config, CONFIG_MAX_BYTES, &tree, err);
-  if (st == ASSAY_OK) {
-    st = assay_mlpf_config_parse(tree, a->model, out, err);
-    if (st) assay_error_in(err, "configuration '%s'", a->config);
-  }
-  assay_json_destroy(tree);
-  return st;
+    return assay_mlpf_config_init_preset(a->model, a->preset ? a->preset : "cld", &out->config,
+                                         err);
+  return assay_bundle_config_read(a->config, a->model, out, err);
 }
 
-static assay_status make_config(const export_args *a, assay_mlpf_config *out, assay_error *err) {
-  ASSAY_TRY(read_config(a, out, err));
+static assay_status make_config(const export_args *a, assay_bundle_config *file,
+                                assay_mlpf_config *out, assay_error *err) {
+  ASSAY_TRY(read_config(a, file, err));
+  *out = file->config;
   if (out->arch != ASSAY_MLPF_HEPTV2 && a->phi != NULL)
     return assay_fail(err, ASSAY_E_ARGUMENT,
                       "--phi has no effect on the attention model, which does not compute phi");
@@ -358,6 +451,7 @@ static void print_text(const char *path, const assay_export_spec *spec,
   printf("model      %s  %s, %zu graph%s\n", r->model_sha256,
          assay_mlpf_arch_name(spec->config.arch), r->n_graphs, r->n_graphs == 1 ? "" : "s");
   printf("weights    %s  %zu tensors, %zu values\n", r->weights_sha256, r->n_tensors, r->n_values);
+  printf("attention  %lld operations in the graph\n", (long long)r->attention_ops);
   printf("cases      %zu, with float32 and float64 references\n", r->n_cases);
   printf("size       %.1f MB\n", (double)r->size_bytes * 1e-6);
   printf("time       %.1f s, %.1f s of it for the references\n", (double)r->elapsed_ns * 1e-9,
@@ -379,6 +473,7 @@ static assay_status print_json(const char *path, const assay_export_spec *spec,
   assay_json_put_int(b, "n_tensors", (int64_t)r->n_tensors);
   assay_json_put_int(b, "n_values", (int64_t)r->n_values);
   assay_json_put_int(b, "n_graphs", (int64_t)r->n_graphs);
+  assay_json_put_int(b, "attention_ops", r->attention_ops);
   assay_json_put_int(b, "n_cases", (int64_t)r->n_cases);
   assay_json_put_int(b, "size_bytes", (int64_t)r->size_bytes);
   assay_json_put_int(b, "reference_ns", r->reference_ns);
@@ -391,12 +486,12 @@ static assay_status print_json(const char *path, const assay_export_spec *spec,
   return st;
 }
 
-static assay_status export_as_asked(export_args *a, assay_error *err) {
+static assay_status export_bundle(export_args *a, assay_error *err) {
   assay_export_spec *spec = &a->spec;
   assay_export_result result = {0};
-  ASSAY_TRY(check_options(a, err));
-  ASSAY_TRY(make_config(a, &spec->config, err));
   spec->inputs = a->inputs;
+  spec->datasets = a->datasets;
+  spec->events = spec->n_events > 0 ? a->events : NULL;
   spec->sweep = a->sweep;
   spec->batches = a->batches;
   spec->tolerances = a->tolerances;
@@ -409,20 +504,50 @@ static assay_status export_as_asked(export_args *a, assay_error *err) {
   return ASSAY_OK;
 }
 
+/* Differences between weights and configuration are lines of their own behind the first one. */
+static assay_status export_as_asked(export_args *a, assay_mlpf_differences *differences,
+                                    assay_error *err) {
+  assay_bundle_config config = {0};
+  assay_bundle_weights weights = {0};
+  const char *path = a->checkpoint ? a->checkpoint : a->weights;
+  ASSAY_TRY(check_options(a, err));
+  ASSAY_TRY(make_config(a, &config, &a->spec.config, err));
+  if (path == NULL) return export_bundle(a, err);
+  ASSAY_TRY(assay_bundle_weights_read(path, &a->spec.config, a->config ? &config : NULL, &weights,
+                                      differences, err));
+  a->spec.weights = &weights.tensors;
+  a->spec.weights_name = weights.name;
+  a->spec.weights_about = weights.about;
+  const assay_status st = export_bundle(a, err);
+  assay_bundle_weights_reset(&weights);
+  return st;
+}
+
+static int fail(const assay_mlpf_differences *differences, const assay_error *err) {
+  const int status = assay_cli_fail("export", err);
+  for (size_t i = 0; i < differences->n; i++) fprintf(stderr, "  %s\n", differences->items[i]);
+  return status;
+}
+
 int assay_cmd_export(int argc, char **argv) {
   static const struct argp argp = {.options = options, .parser = parse_option, .doc = doc};
   export_args a = {.spec = {.seed = 42}, .layers = -1};
+  assay_mlpf_differences differences = {0};
   assay_error err = {0};
   int status = ASSAY_EXIT_DONE;
   a.inputs = assay_alloc_array((size_t)argc, sizeof *a.inputs);
+  a.datasets = assay_alloc_array((size_t)argc, sizeof *a.datasets);
   a.tolerances = assay_alloc_array((size_t)argc, sizeof *a.tolerances);
-  if (a.inputs == NULL || a.tolerances == NULL) {
+  if (a.inputs == NULL || a.datasets == NULL || a.tolerances == NULL) {
     (void)assay_fail_memory(&err, (size_t)argc * sizeof *a.tolerances);
   } else if (assay_cli_parse("export", &argp, argc, argv, &a, &status)) {
     status = ASSAY_EXIT_DONE;
-    (void)!export_as_asked(&a, &err);
+    (void)!export_as_asked(&a, &differences, &err);
   }
+  if (err.status) status = fail(&differences, &err);
+  assay_mlpf_differences_reset(&differences);
   assay_free(a.inputs);
+  assay_free(a.datasets);
   assay_free(a.tolerances);
-  return err.status ? assay_cli_fail("export", &err) : status;
+  return status;
 }

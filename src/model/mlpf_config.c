@@ -644,6 +644,8 @@ static assay_status read_tree(const assay_json *tree, const char *arch, assay_ml
   if (!is_absent_or_null(tree, "pad_to_multiple_elements"))
     ASSAY_TRY(assay_json_need_int(tree, "pad_to_multiple_elements", 1, INT32_MAX,
                                   &config->pad_to_multiple, err));
+  if (!is_absent_or_null(tree, "sort_data"))
+    ASSAY_TRY(get_bool(tree, "sort_data", &config->sort_data, err));
   return read_choices(tree, config, err);
 }
 
@@ -724,6 +726,7 @@ void assay_mlpf_config_put(const assay_mlpf_config *config, assay_json_builder *
   put_model(config, b);
   if (config->pad_to_multiple > 0)
     assay_json_put_int(b, "pad_to_multiple_elements", config->pad_to_multiple);
+  if (config->sort_data) assay_json_put_bool(b, "sort_data", true);
   assay_json_put_string(b, "key_mask", KEY_MASK_NAMES[config->key_mask]);
   assay_json_put_string(b, "phi", PHI_NAMES[config->phi]);
   assay_json_end(b);

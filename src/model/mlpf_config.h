@@ -99,6 +99,7 @@ typedef struct assay_mlpf_config {
   double mlp_ratio;
   int64_t ff_hidden;       /* max(1, trunc(E * mlp_ratio)) */
   int64_t pad_to_multiple; /* 0: none */
+  bool sort_data; /* the training's loader sorts each event by falling pt; no part of the model */
   /* how the export and the evaluator compute, chosen at export */
   assay_mlpf_key_mask key_mask;
   assay_mlpf_phi phi;

@@ -134,3 +134,9 @@ assay_status assay_mlpf_graph_build(const assay_mlpf_config *config,
   *out = graph;
   return ASSAY_OK;
 }
+
+int64_t assay_mlpf_graph_attention_ops(const assay_graph *graph) {
+  return (int64_t)(assay_graph_count_feeding(graph, "Softmax", "MatMul") +
+                   assay_graph_count_nodes(graph, "Attention") +
+                   assay_graph_count_nodes(graph, "MultiHeadAttention"));
+}

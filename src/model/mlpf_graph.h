@@ -33,4 +33,8 @@ assay_status assay_mlpf_graph_build(const assay_mlpf_config *config,
                                     const assay_mlpf_graph_options *options, assay_graph **out,
                                     assay_error *err) ASSAY_NODISCARD;
 
+/* Attention operations of a graph, counted in its nodes: softmaxes that weight a matrix product
+ * (HEPTv2's merging of hashes is none), and fused ones. */
+int64_t assay_mlpf_graph_attention_ops(const assay_graph *graph);
+
 #endif

@@ -537,6 +537,27 @@ size_t assay_graph_count_nodes(const assay_graph *graph, const char *op) {
   return n;
 }
 
+/* Some output of node is an input of a node of op `to`. */
+static bool feeds(const assay_graph *graph, const Onnx__NodeProto *node, const char *to) {
+  for (size_t i = 0; i < graph->nodes.n; i++) {
+    const Onnx__NodeProto *other = graph->nodes.items[i];
+    if (strcmp(other->op_type, to) != 0) continue;
+    for (size_t k = 0; k < other->n_input; k++)
+      for (size_t o = 0; o < node->n_output; o++)
+        if (strcmp(other->input[k], node->output[o]) == 0) return true;
+  }
+  return false;
+}
+
+size_t assay_graph_count_feeding(const assay_graph *graph, const char *from, const char *to) {
+  size_t n = 0;
+  for (size_t i = 0; i < graph->nodes.n; i++) {
+    const Onnx__NodeProto *node = graph->nodes.items[i];
+    n += strcmp(node->op_type, from) == 0 && feeds(graph, node, to);
+  }
+  return n;
+}
+
 /* ---- metadata and saving ---- */
 
 void assay_graph_put_metadata(assay_graph *graph, const char *key, const char *value) {

@@ -122,6 +122,9 @@ void assay_graph_put_metadata(assay_graph *graph, const char *key, const char *v
 
 size_t assay_graph_count_nodes(const assay_graph *graph, const char *op); /* op NULL: all */
 
+/* Nodes of op `from` of which an output is an input of some node of op `to`. */
+size_t assay_graph_count_feeding(const assay_graph *graph, const char *from, const char *to);
+
 /* Serialises deterministically. Errors: the graph's first error, INTERNAL (no output), MEMORY,
  * LIMIT (2 GiB). */
 assay_status assay_graph_serialize(const assay_graph *graph, assay_buf *out,

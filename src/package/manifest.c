@@ -264,7 +264,7 @@ static assay_status read_case(const assay_json *item, const assay_manifest *mani
                               assay_manifest_case *out, assay_error *err) {
   static const char *const keys[] = {
       "name", "file",  "sha256",  "size_bytes", "kind",         "source",          "b",
-      "n",    "valid", "margins", "model_file", "model_sha256", "model_size_bytes"};
+      "n",    "valid", "margins", "model_file", "model_sha256", "model_size_bytes", "origin"};
   ASSAY_TRY(assay_json_only_keys(item, keys, N_OF(keys), err));
   ASSAY_TRY(assay_fields_name(item, "name", &out->name, err));
   ASSAY_TRY(read_file_entry(item, "file", "sha256", "size_bytes", &out->file, err));
@@ -280,7 +280,11 @@ static assay_status read_case(const assay_json *item, const assay_manifest *mani
   const assay_json *margins = assay_json_get(item, "margins");
   if (margins != NULL && assay_json_kind_of(margins) != ASSAY_JSON_NULL)
     ASSAY_TRY(assay_json_need_object(item, "margins", &margins, err));
-  return assay_fields_copy(margins, &out->margins, err);
+  ASSAY_TRY(assay_fields_copy(margins, &out->margins, err));
+  const assay_json *origin = assay_json_get(item, "origin");
+  if (origin != NULL && assay_json_kind_of(origin) != ASSAY_JSON_NULL)
+    ASSAY_TRY(assay_json_need_object(item, "origin", &origin, err));
+  return assay_fields_copy(origin, &out->origin, err);
 }
 
 static assay_status case_is_new(const assay_manifest_case *cases, size_t i, assay_error *err) {
@@ -441,6 +445,7 @@ static void put_case(const assay_manifest_case *c, assay_json_builder *b) {
     assay_json_put_int(b, "model_size_bytes", (int64_t)c->model.size_bytes);
   }
   put_copy_or_null(b, "margins", c->margins);
+  if (c->origin != NULL) assay_json_put_copy(b, "origin", c->origin);
   assay_json_end(b);
 }
 
@@ -521,6 +526,7 @@ void assay_manifest_reset(assay_manifest *manifest) {
     assay_free(c->valid);
     assay_free(c->model.file);
     assay_json_destroy(c->margins);
+    assay_json_destroy(c->origin);
   }
   assay_free(manifest->cases);
   assay_fields_strings_destroy(manifest->notes, manifest->n_notes);

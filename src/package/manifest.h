@@ -27,7 +27,8 @@
  *              "b": 1, "n": 100, "valid": [90],  valid: null without a mask
  *              "model_file": "models/….onnx", "model_sha256": "…", "model_size_bytes": 1,
  *                                   (static exports: one graph per shape; absent otherwise)
- *              "margins": {"key_ulp": …} or null}],
+ *              "margins": {"key_ulp": …} or null,
+ *              "origin": {…} or null}],          events: data set, split, index, shard, hashes
  *   "notes": ["…"]
  * }
  *
@@ -83,6 +84,7 @@ typedef struct assay_manifest_case {
   int64_t *valid;            /* [b] counts of valid elements; NULL when there is no mask */
   assay_manifest_file model; /* static exports: this shape's graph; file NULL otherwise */
   assay_json *margins;       /* or NULL */
+  assay_json *origin;        /* of kind "event": where each event lies; or NULL */
 } assay_manifest_case;
 
 typedef struct assay_manifest {
