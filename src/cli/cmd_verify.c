@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "selftest/selftest.h"
 #include "verify/verify.h"
 
 #define COMMAND  "verify"
@@ -14,15 +15,30 @@
 typedef struct verify_args {
   const char *package;
   int64_t n_jobs; /* 0: as many as there are processors */
-  bool json;
+  bool json, self_test;
 } verify_args;
 
-enum { KEY_JOBS = 0x100, KEY_JSON };
+enum { KEY_JOBS = 0x100, KEY_JSON, KEY_SELF_TEST };
 
 static const struct argp_option options[] = {
     {"jobs", KEY_JOBS, "N", 0, "threads (default: as many as there are processors)", 0},
     {"json", KEY_JSON, NULL, 0, "print what was found as JSON", 0},
+    {"self-test", KEY_SELF_TEST, NULL, 0,
+     "try to fool the gate and the verification in every known way, instead of looking at a "
+     "package",
+     0},
     {NULL, 0, NULL, 0, NULL, 0}};
+
+static error_t check_args(const verify_args *args, struct argp_state *state) {
+  if (!args->self_test && args->package == NULL)
+    return assay_cli_usage(state, "which package? (the folder that 'assay run -o' wrote)");
+  if (args->self_test && args->package != NULL)
+    return assay_cli_usage(state, "--self-test makes its own packages, found also '%s'",
+                           args->package);
+  if (args->self_test && args->n_jobs > 0)
+    return assay_cli_usage(state, "--jobs has no effect with --self-test");
+  return 0;
+}
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   verify_args *args = state->input;
@@ -35,15 +51,16 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_JSON:
     args->json = true;
     return 0;
+  case KEY_SELF_TEST:
+    args->self_test = true;
+    return 0;
   case ARGP_KEY_ARG:
     if (args->package)
       return assay_cli_usage(state, "expected one package, found also '%s'", value);
     args->package = value;
     return 0;
   case ARGP_KEY_END:
-    if (args->package == NULL)
-      return assay_cli_usage(state, "which package? (the folder that 'assay run -o' wrote)");
-    return 0;
+    return check_args(args, state);
   default:
     return ARGP_ERR_UNKNOWN;
   }
@@ -52,14 +69,16 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 static const struct argp argp = {
     options,
     parse,
-    "PACKAGE",
+    "PACKAGE\n--self-test",
     "Checks every file of PACKAGE against its checksum tree, and derives every figure of its "
     "results and tables again from outputs, references, samples, profiles and logs. Needs no "
     "runtime, device or network.\v"
     "Example: assay verify demo\n"
     "Prints one line for each problem, what was looked at, and as the last line VERIFIED or NOT "
     "VERIFIED with counts.\n"
-    "Exit status: 0 verified; 1 not; 2 wrong usage, or no package.",
+    "--self-test makes small packages, one for each way in which known tools let a wrong result "
+    "pass, and prints for each whether it was caught.\n"
+    "Exit status: 0 verified, or everything caught; 1 not; 2 wrong usage, or no package.",
     NULL,
     NULL,
     NULL};
@@ -137,12 +156,81 @@ static assay_status print_json(const assay_verify_report *report, assay_error *e
   return st;
 }
 
+/* --- self-test -----------------------------------------------------------------------------------
+ */
+
+typedef struct telling {
+  assay_json_builder *b; /* NULL: text */
+} telling;
+
+/* "caught  one NaN among good values (who lets it pass)", and why not where it was missed. */
+static void tell(void *arg, const assay_selftest_outcome *outcome) {
+  const telling *t = arg;
+  const char *word = outcome->is_control ? (outcome->right ? "passed" : "FAILED")
+                     : outcome->right    ? "caught"
+                                         : "MISSED";
+  if (t->b != NULL) {
+    assay_json_begin_object(t->b, NULL);
+    assay_json_put_string(t->b, "name", outcome->name);
+    assay_json_put_string(t->b, "lets_it_pass", outcome->known[0] != '\0' ? outcome->known : NULL);
+    assay_json_put_bool(t->b, "is_control", outcome->is_control);
+    assay_json_put_bool(t->b, "right", outcome->right);
+    assay_json_put_string(t->b, "detail", outcome->detail);
+    assay_json_end(t->b);
+    return;
+  }
+  printf("%s  %s", word, outcome->name);
+  if (outcome->known[0] != '\0') printf(" (%s)", outcome->known);
+  if (!outcome->right) printf(": %s", outcome->detail);
+  putchar('\n');
+}
+
+static int finish_json(telling *t, const assay_selftest_summary *summary, bool all) {
+  assay_error err = {0};
+  assay_buf text = {0};
+  assay_json_end(t->b);
+  assay_json_put_bool(t->b, "all_caught", all);
+  assay_json_put_int(t->b, "n_cases", (int64_t)summary->n_cases);
+  assay_json_put_int(t->b, "n_caught", (int64_t)summary->n_caught);
+  assay_json_put_int(t->b, "n_controls", (int64_t)summary->n_controls);
+  assay_json_put_int(t->b, "n_passed", (int64_t)summary->n_passed);
+  assay_json_end(t->b);
+  assay_status st = assay_json_builder_finish(t->b, &text, &err);
+  if (st == ASSAY_OK) fputs(assay_buf_text(&text), stdout);
+  assay_buf_reset(&text);
+  return st == ASSAY_OK ? ASSAY_EXIT_DONE : assay_cli_fail(COMMAND, &err);
+}
+
+static int self_test(bool json) {
+  assay_selftest_summary summary = {0};
+  assay_error err = {0};
+  telling t = {.b = json ? assay_json_builder_create() : NULL};
+  int exit_status = ASSAY_EXIT_DONE;
+  assay_json_begin_object(t.b, NULL);
+  assay_json_put_string(t.b, "schema", "assay/self-test/1");
+  assay_json_begin_array(t.b, "cases");
+  if (assay_selftest_run(tell, &t, &summary, &err)) {
+    exit_status = assay_cli_fail(COMMAND, &err);
+  } else {
+    bool all = summary.n_caught == summary.n_cases && summary.n_passed == summary.n_controls;
+    if (json) exit_status = finish_json(&t, &summary, all);
+    if (!json)
+      printf("\n%s: caught %zu of %zu, controls passed %zu of %zu\n",
+             all ? "ALL CAUGHT" : "NOT ALL CAUGHT", summary.n_caught, summary.n_cases,
+             summary.n_passed, summary.n_controls);
+    if (exit_status == ASSAY_EXIT_DONE && !all) exit_status = ASSAY_EXIT_GATE;
+  }
+  assay_json_builder_destroy(t.b);
+  return exit_status;
+}
+
 int assay_cmd_verify(int argc, char **argv) {
   verify_args args = {0};
   assay_verify_report report = {0};
   assay_error err = {0};
   int exit_status = ASSAY_EXIT_DONE;
   if (!assay_cli_parse(COMMAND, &argp, argc, argv, &args, &exit_status)) return exit_status;
+  if (args.self_test) return self_test(args.json);
   if (assay_verify_package(args.package, (size_t)args.n_jobs, &report, &err))
     return assay_cli_fail(COMMAND, &err);
   exit_status = report.n_problems == 0 ? ASSAY_EXIT_DONE : ASSAY_EXIT_GATE;

@@ -19,6 +19,7 @@ typedef struct page_cell {
 } page_cell;
 
 typedef struct page_table {
+  char caption[256];
   const char *at, *end; /* its rows that are still to be read */
   char titles[COLUMNS_MAX][64];
   size_t n_columns;
@@ -91,6 +92,9 @@ static bool next_table(const char **at, const char *class_name, page_table *out)
   const char *body = head != NULL ? find(head, end, "<tbody>") : NULL;
   *out = (page_table){0};
   if (body == NULL) return false;
+  const char *caption = find(begin, head, "<caption>");
+  const char *caption_end = caption != NULL ? find(caption, head, "</caption>") : NULL;
+  if (caption_end != NULL) plain(caption, caption_end, out->caption, sizeof out->caption);
   for (const char *th = find(head, body, "<th "); th != NULL && out->n_columns < COLUMNS_MAX;
        th = find(th, body, "<th ")) {
     page_cell cell;
@@ -389,10 +393,180 @@ static void check_heads(const assay_verify_place *at, const char *html,
     }
 }
 
+/* --- the summary ---------------------------------------------------------------------------------
+ */
+
+/* The rows of one model on one runtime, controlled or brought, that a line sums up. */
+typedef struct group {
+  const assay_verify_row *worst, *fastest, *slowest; /* NULL: none */
+  size_t n, n_passed;
+} group;
+
+static double median_of(const assay_verify_row *row) {
+  return row->timing->stats.stats.percentiles[0].value_ns;
+}
+
+static bool has_median(const assay_verify_row *row) {
+  return row->timing != NULL && row->timing->has_stats && row->timing->found.timing.known;
+}
+
+/* False when some figures of the group are not known. */
+static bool sum_up(const assay_verify_rows *rows, const char *runtime, const char *bundle,
+                   bool controlled, group *out) {
+  *out = (group){0};
+  for (size_t i = 0; i < rows->n; i++) {
+    const assay_verify_row *row = &rows->items[i];
+    if (strcmp(row->runtime, runtime) != 0 || strcmp(row->bundle, bundle) != 0 ||
+        row->controlled != controlled)
+      continue;
+    out->n++;
+    out->n_passed += row->passed;
+    assay_verify_cell cell;
+    get_column(row, "worst_head", &cell);
+    if (cell.kind == ASSAY_VERIFY_CELL_UNKNOWN) return false;
+    if (row->worst != NULL &&
+        (out->worst == NULL || assay_verify_is_worse(row->worst, out->worst->worst)))
+      out->worst = row;
+    get_column(row, "p50_ns", &cell);
+    if (cell.kind == ASSAY_VERIFY_CELL_UNKNOWN) return false;
+    if (!has_median(row)) continue;
+    if (out->fastest == NULL || median_of(row) < median_of(out->fastest)) out->fastest = row;
+    if (out->slowest == NULL || median_of(row) > median_of(out->slowest)) out->slowest = row;
+  }
+  return true;
+}
+
+static void check_worst_figure(const assay_verify_place *at, const char *title,
+                               const page_cell *found, const assay_verify_row *worst,
+                               const char *column) {
+  assay_verify_cell cell = {0};
+  if (worst != NULL) get_column(worst, column, &cell);
+  check_figure(at, title, found, &cell);
+}
+
+/* "8.226 ms" or "8.226 ms – 9.1 ms". */
+static void check_range(const assay_verify_place *at, const char *title, const page_cell *found,
+                        const group *g) {
+  char low[CELL_BYTES], high[CELL_BYTES];
+  assay_verify_cell cell = {0};
+  snprintf(low, sizeof low, "%s", found->text);
+  char *dash = strstr(low, " – ");
+  snprintf(high, sizeof high, "%.1000s", dash != NULL ? dash + strlen(" – ") : low);
+  if (dash != NULL) *dash = '\0';
+  if (g->fastest == NULL) {
+    check_figure(at, title, found, &cell);
+    return;
+  }
+  get_column(g->fastest, "p50_ns", &cell);
+  check(at, title, &cell, assay_verify_cell_is_read(&cell, low), found->text);
+  get_column(g->slowest, "p50_ns", &cell);
+  check(at, title, &cell, assay_verify_cell_is_read(&cell, high), found->text);
+}
+
+static void check_summary_row(const assay_verify_place *at, const page_table *table,
+                              const page_cell *cells, size_t n, const group *g) {
+  char expected[64];
+  snprintf(expected, sizeof expected, "%zu of %zu", g->n_passed, g->n);
+  for (size_t i = 0; i < n && i < table->n_columns; i++) {
+    const char *title = table->titles[i];
+    if (strcmp(title, "Verdict") == 0)
+      assay_verify_text(at, title, cells[i].text, g->n_passed == g->n ? "pass" : "fail");
+    if (strcmp(title, "Cases passed") == 0) assay_verify_text(at, title, cells[i].text, expected);
+    if (strcmp(title, "Worst error") == 0)
+      check_worst_figure(at, title, &cells[i], g->worst, "worst_abs_error");
+    if (strcmp(title, "Multiple of tolerance") == 0)
+      check_worst_figure(at, title, &cells[i], g->worst, "worst_tolerance_multiple");
+    if (strncmp(title, "p50", 3) == 0) check_range(at, title, &cells[i], g);
+  }
+}
+
+static void check_summary(const assay_verify_place *at, const char *html,
+                          const assay_verify_rows *rows) {
+  page_table table;
+  page_cell cells[COLUMNS_MAX];
+  size_t n = 0;
+  while (next_table(&html, "sum", &table))
+    while (next_row(&table, cells, &n)) {
+      const char *runtime = text_under(&table, cells, n, "Runtime");
+      const char *bundle = text_under(&table, cells, n, "Model");
+      const char *inputs = text_under(&table, cells, n, "Inputs");
+      group g;
+      assay_verify_place here = *at;
+      snprintf(here.within, sizeof here.within, "%.100s / %.100s / %.20s: ", runtime, bundle,
+               inputs);
+      if (!sum_up(rows, runtime, bundle, strcmp(inputs, "controlled") == 0, &g)) continue;
+      assay_verify_holds(&here, "row", g.n > 0, "cases of the campaign", "others");
+      check_summary_row(&here, &table, cells, n, &g);
+    }
+}
+
+/* --- operators -----------------------------------------------------------------------------------
+ */
+
+/* "Operators of BUNDLE on RUNTIME, case CASE". */
+static const assay_verify_row *row_of_caption(const char *caption, const assay_verify_rows *rows) {
+  for (size_t i = 0; i < rows->n; i++) {
+    const assay_verify_row *row = &rows->items[i];
+    char expected[1024];
+    snprintf(expected, sizeof expected, "Operators of %.300s on %.300s, case %.300s", row->bundle,
+             row->runtime, row->case_name);
+    if (strncmp(expected, caption, 255) == 0) return row;
+  }
+  return NULL;
+}
+
+static void check_operator(const assay_verify_place *at, const page_table *table,
+                           const page_cell *cells, size_t n,
+                           const assay_result_placement_count *count, int64_t total_us) {
+  for (size_t i = 0; i < n && i < table->n_columns; i++) {
+    const char *title = table->titles[i];
+    assay_verify_cell cell = {.kind = ASSAY_VERIFY_CELL_COUNT};
+    if (strcmp(title, "Operator") == 0) {
+      assay_verify_text(at, title, cells[i].text, count->op);
+    } else if (strcmp(title, "Provider") == 0) {
+      assay_verify_text(at, title, cells[i].text, count->provider);
+    } else if (strcmp(title, "Nodes") == 0 || strcmp(title, "Executions") == 0) {
+      cell.count = title[0] == 'N' ? count->n_nodes : count->n_events;
+      check_figure(at, title, &cells[i], &cell);
+    } else if (strcmp(title, "Host time") == 0) {
+      cell = (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_TIME,
+                                 .real = (double)count->duration_us * 1e3};
+      check_figure(at, title, &cells[i], &cell);
+    } else if (strcmp(title, "Share of host time") == 0 && total_us > 0) {
+      cell = (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_REAL,
+                                 .real = (double)count->duration_us / (double)total_us};
+      check_figure(at, title, &cells[i], &cell);
+    }
+  }
+}
+
+static void check_operators(const assay_verify_place *at, const char *html,
+                            const assay_verify_rows *rows) {
+  page_table table;
+  page_cell cells[COLUMNS_MAX];
+  size_t n = 0;
+  while (next_table(&html, "ops", &table)) {
+    const assay_verify_row *row = row_of_caption(table.caption, rows);
+    int64_t total_us = 0;
+    assay_verify_place here = *at;
+    snprintf(here.within, sizeof here.within, "%.200s: ", table.caption);
+    assay_verify_holds(&here, "table", row != NULL, "a case of the campaign", "another one");
+    if (row == NULL || row->placement == NULL || !row->placement->has_placement) continue;
+    const assay_result_placement *f = &row->placement->placement.figures;
+    for (size_t i = 0; i < f->n_counts; i++) total_us += f->counts[i].duration_us;
+    size_t i = 0;
+    for (; next_row(&table, cells, &n); i++)
+      if (i < f->n_counts) check_operator(&here, &table, cells, n, &f->counts[i], total_us);
+    assay_verify_int(&here, "rows", (int64_t)i, (int64_t)f->n_counts);
+  }
+}
+
 void assay_verify_page_check(const assay_verify_place *at, const char *html,
                              const assay_verify_rows *rows) {
   check_rows(at, html, "runs", rows);
   check_rows(at, html, "times", rows);
   check_rows(at, html, "places", rows);
   check_heads(at, html, rows);
+  check_summary(at, html, rows);
+  check_operators(at, html, rows);
 }

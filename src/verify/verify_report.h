@@ -14,8 +14,8 @@ assay_status assay_verify_report_check(const assay_verify_scene *scene,
                                        const assay_verify_rows *rows, bool *out_has,
                                        assay_error *err) ASSAY_NODISCARD;
 
-/* report.html: the tables of runs, heads, times and placements. Figures that a reader sees rounded
- * are held to their exact titles, and both to the evidence. */
+/* report.html: the tables of the summary, runs, heads, times, placements and operators. Figures
+ * that a reader sees rounded are held to their exact titles, and both to the evidence. */
 void assay_verify_page_check(const assay_verify_place *at, const char *html,
                              const assay_verify_rows *rows);
 

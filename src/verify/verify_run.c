@@ -392,17 +392,6 @@ static void check_files(const checking *c) {
   }
 }
 
-/* Timing needs its samples and outputs, placement its profile and log, to be done. */
-static void check_evidence_there(const checking *c) {
-  static const char *const timing[] = {"outputs.npz", "samples.npy", "worker.json"};
-  static const char *const placement[] = {"profile.json", "log.txt", "worker.json"};
-  const char *const *names = c->run->planned->mode == ASSAY_RESULT_TIMING ? timing : placement;
-  if (c->run->found.status != ASSAY_RESULT_DONE) return;
-  for (size_t i = 0; i < 3; i++)
-    assay_verify_holds(&c->at, names[i], sum_of(c->scene, c->run->planned->folder, names[i])[0],
-                       "a file beside the result", "none");
-}
-
 /* --- the whole -----------------------------------------------------------------------------------
  */
 
@@ -453,7 +442,6 @@ static assay_status check_all(checking *c, assay_error *err) {
   ASSAY_TRY(check_facts(c, err));
   ASSAY_TRY(check_keys(c, err));
   check_files(c);
-  check_evidence_there(c);
   ASSAY_TRY(assay_verify_memory_check(&c->at, c->folder, &c->run->found, err));
   return derive_figures(c, err);
 }

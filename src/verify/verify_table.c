@@ -25,15 +25,18 @@ static double badness(const assay_verify_comparison *c) {
   return unlike || isnan(f->max_tol_multiple) ? HUGE_VAL : f->max_tol_multiple;
 }
 
-/* The first of the worst: one that failed, then the largest multiple of its tolerance. */
+bool assay_verify_is_worse(const assay_verify_comparison *a, const assay_verify_comparison *b) {
+  if (a->figures.passed != b->figures.passed) return !a->figures.passed;
+  return badness(a) > badness(b);
+}
+
+/* The first of the worst. */
 static const assay_verify_comparison *find_worst(const assay_verify_run *timing) {
   const assay_verify_comparison *worst = NULL;
   if (timing == NULL || !timing->has_numbers) return NULL;
   for (size_t i = 0; i < timing->numbers.n; i++) {
     const assay_verify_comparison *c = &timing->numbers.comparisons[i];
-    bool worse = worst == NULL || (worst->figures.passed && !c->figures.passed) ||
-                 (worst->figures.passed == c->figures.passed && badness(c) > badness(worst));
-    if (worse) worst = c;
+    if (worst == NULL || assay_verify_is_worse(c, worst)) worst = c;
   }
   return worst;
 }

@@ -73,6 +73,9 @@ const assay_verify_column *assay_verify_column_of_title(const char *title);
 bool assay_verify_head_cell(const assay_verify_comparison *c, const assay_result_comparison *found,
                             const char *name, assay_verify_cell *out);
 
+/* a is worse than b: one that failed, then the larger multiple of its tolerance. */
+bool assay_verify_is_worse(const assay_verify_comparison *a, const assay_verify_comparison *b);
+
 /* The comparison of the row's head against a reference, or NULL. */
 const assay_verify_comparison *assay_verify_row_comparison(const assay_verify_row *row,
                                                            const char *head, const char *reference);

@@ -14,7 +14,8 @@ allowed() {
   campaign) echo "base package onnx checkpoint dataset measure runtime model reference evidence campaign" ;;
   report) echo "report package measure base" ;;
   verify) echo "verify package base" ;;
-  cli) echo "base package onnx checkpoint dataset measure runtime model reference evidence campaign report verify cli" ;;
+  selftest) echo "base package onnx checkpoint dataset measure runtime model reference evidence campaign report verify selftest" ;;
+  cli) echo "base package onnx checkpoint dataset measure runtime model reference evidence campaign report verify selftest cli" ;;
   *) echo "" ;;
   esac
 }
