@@ -39,7 +39,7 @@ static inline bool assay_span_take_varint(assay_span *rest, uint64_t *out) {
 /* Ceilings of readers of records; zeroes mean the defaults. */
 typedef struct assay_record_limits {
   uint64_t max_decoded_bytes;  /* of a record, or of the records of one chunk; 0: 1 GiB */
-  uint64_t max_unpacked_bytes; /* of a whole file that is compressed as one stream; 0: 16 GiB */
+  uint64_t max_unpacked_bytes; /* of a whole file that is compressed as one stream; 0: 4 GiB */
 } assay_record_limits;
 
 #endif

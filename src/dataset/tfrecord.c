@@ -16,9 +16,9 @@
 
 #define HEAD_BYTES         12
 #define TAIL_BYTES         4
-#define MAX_RECORDS        ((size_t)1 << 26)
+#define MAX_RECORDS        ((size_t)1 << 24)
 #define MAX_DECODED_BYTES  ((uint64_t)1 << 30)
-#define MAX_UNPACKED_BYTES ((uint64_t)16 << 30)
+#define MAX_UNPACKED_BYTES ((uint64_t)4 << 30)
 #define TRIM_BYTES         ((size_t)4 << 20)
 #define FIRST_CAP          64
 

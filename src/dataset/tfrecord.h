@@ -19,7 +19,7 @@ typedef struct assay_tfrecord assay_tfrecord;
 /* Walks from length to length, each checked by its CRC. What ends early is called "truncated", what
  * contradicts itself "corrupt", with record and offset. An empty file has no records. limits may be
  * NULL. Errors: IO, FORMAT, LIMIT (a record over max_decoded_bytes, unpacked data over
- * max_unpacked_bytes, over 2^26 records), MEMORY. */
+ * max_unpacked_bytes, over 2^24 records), MEMORY. */
 assay_status assay_tfrecord_open(const char *path, const assay_record_limits *limits,
                                  assay_tfrecord **out, assay_error *err) ASSAY_NODISCARD;
 
