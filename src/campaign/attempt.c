@@ -157,7 +157,8 @@ static assay_status write_task(const attempt *a, const char *path, assay_error *
                             .case_path = a->case_path,
                             .iterations = spec->iterations,
                             .warmup = spec->warmup,
-                            .placement_runs = spec->placement_runs}; /* borrows; never reset */
+                            .placement_runs = spec->placement_runs,
+                            .digests_path = a->plan->digests_path}; /* borrows; never reset */
   return assay_worker_task_write(&task, path, err);
 }
 
@@ -338,7 +339,8 @@ static const assay_machine_library *mapped(const assay_worker_facts *facts, cons
   return NULL;
 }
 
-/* That it ran what was asked: the library by its bytes, the options by their hash. */
+/* That it ran what was asked: library and graph by their bytes, options by their hash. Timing and
+ * placement of a case are asked the same, so both ran the same. */
 static assay_status check_identity(attempt *a, assay_error *err) {
   const assay_worker_facts *facts = &a->facts;
   const assay_result_keys *keys = &a->result->keys;
@@ -348,6 +350,9 @@ static assay_status check_identity(attempt *a, assay_error *err) {
         err, ASSAY_E_MISMATCH,
         "the library that was mapped ('%s') is not the one that was asked for, by SHA-256",
         facts->library_path);
+  if (strcmp(facts->model_sha256, keys->model_sha256) != 0)
+    return assay_fail(err, ASSAY_E_MISMATCH,
+                      "the graph that was executed is not the one that was asked for, by SHA-256");
   if (strcmp(facts->options_sha256, keys->options_sha256) != 0)
     return assay_fail(err, ASSAY_E_MISMATCH,
                       "the session's options are not those that were asked for, by SHA-256");
@@ -461,6 +466,8 @@ static assay_status add_warnings(attempt *a, const assay_child_result *child, as
   if (unsampled != NULL) ASSAY_TRY(add_warning(a->result, text, err));
   if (child->left_children)
     ASSAY_TRY(add_warning(a->result, "the worker left processes behind, which were killed", err));
+  for (size_t i = 0; i < a->facts.n_candidates; i++)
+    ASSAY_TRY(add_warning(a->result, a->facts.candidates[i], err));
   if (a->result->timing.known && !a->result->timing.outputs_identical)
     ASSAY_TRY(
         add_warning(a->result, "outputs of the first and the last call differ in some bits", err));

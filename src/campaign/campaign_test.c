@@ -359,7 +359,9 @@ static const bad_end bad_ends[] = {
     {"leaves_children", T, ASSAY_RESULT_FAILED, ASSAY_STAGE_FIRST_RUN, "left processes behind"},
     {"floods", T, ASSAY_RESULT_FAILED, ASSAY_STAGE_FIRST_RUN, "printed more than 64 MiB"},
     {"other_library", T, ASSAY_RESULT_FAILED, ASSAY_STAGE_SESSION, "not the one"},
+    {"other_graph", T, ASSAY_RESULT_FAILED, ASSAY_STAGE_SESSION, "the graph that was executed"},
     {"other_options", P, ASSAY_RESULT_FAILED, ASSAY_STAGE_SESSION, "options"},
+    {"other_graph", P, ASSAY_RESULT_FAILED, ASSAY_STAGE_SESSION, "the graph that was executed"},
     {"no_samples", T, ASSAY_RESULT_FAILED, ASSAY_STAGE_COMPARE, "samples.npy"},
     {"short_samples", T, ASSAY_RESULT_FAILED, ASSAY_STAGE_COMPARE, "expected 8 int64"},
     {"zero_sample", T, ASSAY_RESULT_FAILED, ASSAY_STAGE_COMPARE, "above zero"},
@@ -455,6 +457,20 @@ static void odd_talk_does_no_harm(void **state) {
     check_sealed(&s);
     close_scene(&s);
   }
+}
+
+static void a_second_candidate_is_a_warning(void **state) {
+  (void)state;
+  scene s;
+  assay_result result = {0};
+  open_scene(&s);
+  write_runtime(&s, "two_candidates");
+  assert_int_equal(run(&s).n_passed, 4);
+  read_result(&s, "a/placement", &result);
+  assert_int_equal(result.n_warnings, 1);
+  assert_non_null(strstr(result.warnings[0], "two candidates of libx.so"));
+  assay_result_reset(&result);
+  close_scene(&s);
 }
 
 /* --- keeping and making again --------------------------------------------------------------------
@@ -719,6 +735,7 @@ int main(void) {
       cmocka_unit_test(a_bad_run_is_one_failed_run_and_the_rest_goes_on),
       cmocka_unit_test(a_hanging_worker_is_ended_in_time),
       cmocka_unit_test(odd_talk_does_no_harm),
+      cmocka_unit_test(a_second_candidate_is_a_warning),
       cmocka_unit_test(a_changed_file_is_never_trusted),
       cmocka_unit_test(a_flipped_byte_in_the_bundle_copy_is_mended),
       cmocka_unit_test(other_contents_are_made_again),

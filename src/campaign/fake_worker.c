@@ -89,7 +89,20 @@ static void fill_facts(void) {
   must(assay_session_plan_options(&plan, facts.options_sha256, &facts.options, NULL));
   assay_session_plan_reset(&plan);
   if (asked("other_options")) facts.options_sha256[0] ^= 1;
-  must(assay_machine_mapped(&facts.libraries, NULL));
+  facts.governor = assay_strdup("unavailable");
+  facts.cgroup_cpu_max = assay_strdup("max 100000");
+  facts.cgroup_memory_max = assay_strdup("max");
+  assay_digests *digests = NULL;
+  must(assay_digests_open(task.digests_path, &digests, NULL));
+  must(assay_machine_mapped(digests, &facts.libraries, NULL));
+  assay_digests_close(digests);
+  if (asked("two_candidates")) {
+    facts.candidates = assay_alloc_array(1, sizeof *facts.candidates);
+    facts.candidates[facts.n_candidates++] = assay_strdup("there are two candidates of libx.so");
+  }
+  if (task.model_path != NULL)
+    must(assay_sha256_file(task.model_path, facts.model_sha256, NULL, NULL));
+  if (asked("other_graph")) facts.model_sha256[0] = facts.model_sha256[0] == '0' ? '1' : '0';
   assay_machine_library *first = &facts.libraries.items[0];
   assay_free(first->path);
   first->path = assay_strdup(library);

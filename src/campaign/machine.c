@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -16,12 +15,9 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "build_facts.h"
 #include "measure/clock.h"
 #include "package/fields.h"
-
-#ifndef ASSAY_BUILD_FLAGS
-#define ASSAY_BUILD_FLAGS "unknown"
-#endif
 
 #define LINE_MAX_BYTES 8192
 #define UNAVAILABLE    "unavailable"
@@ -52,18 +48,24 @@ static bool parse_map_line(char *line, map_line *out) {
 }
 
 /* The file's digest, if what is at the path is still what is mapped. */
-static assay_status identify(const map_line *line, assay_machine_library *out, assay_error *err) {
-  struct stat info;
+static assay_status identify(const map_line *line, assay_digests *digests,
+                             assay_machine_library *out, assay_error *err) {
+  assay_digest digest = {0};
+  assay_error why = {0};
   out->path = assay_strdup(line->path);
   if (out->path == NULL) return assay_fail_memory(err, strlen(line->path) + 1);
-  if (stat(line->path, &info) != 0 || (unsigned long)info.st_ino != line->inode) return ASSAY_OK;
-  if (assay_sha256_file(line->path, out->sha256, &out->size_bytes, /*err=*/NULL))
-    out->sha256[0] = '\0';
+  assay_status st = assay_digests_of(digests, line->path, &digest, &why);
+  if (st == ASSAY_E_MEMORY) return assay_fail(err, st, "%s", why.text);
+  if (st || digest.inode != line->inode) return ASSAY_OK;
+  memcpy(out->sha256, digest.sha256, sizeof out->sha256);
+  out->size_bytes = digest.size_bytes;
+  memcpy(out->build_id, digest.elf.build_id, sizeof out->build_id);
+  memcpy(out->soname, digest.elf.soname, sizeof out->soname);
   return ASSAY_OK;
 }
 
-static assay_status add_mapped(const map_line *line, assay_machine_libraries *out,
-                               assay_error *err) {
+static assay_status add_mapped(const map_line *line, assay_digests *digests,
+                               assay_machine_libraries *out, assay_error *err) {
   for (size_t i = 0; i < out->n; i++)
     if (strcmp(out->items[i].path, line->path) == 0) return ASSAY_OK;
   void *block = out->items;
@@ -71,9 +73,8 @@ static assay_status add_mapped(const map_line *line, assay_machine_libraries *ou
       assay_resize(&block, out->n * sizeof *out->items, (out->n + 1) * sizeof *out->items, err));
   out->items = block;
   out->items[out->n] = (assay_machine_library){0};
-  assay_status st = identify(line, &out->items[out->n], err);
-  if (st == ASSAY_OK) out->n++;
-  return st;
+  out->n++; /* now found by reset */
+  return identify(line, digests, &out->items[out->n - 1], err);
 }
 
 static int by_path(const void *a, const void *b) {
@@ -81,7 +82,8 @@ static int by_path(const void *a, const void *b) {
   return strcmp(left->path, right->path);
 }
 
-assay_status assay_machine_mapped(assay_machine_libraries *out, assay_error *err) {
+assay_status assay_machine_mapped(assay_digests *digests, assay_machine_libraries *out,
+                                  assay_error *err) {
   char line[LINE_MAX_BYTES];
   assay_machine_libraries found = {0};
   assay_status st = ASSAY_OK;
@@ -90,7 +92,7 @@ assay_status assay_machine_mapped(assay_machine_libraries *out, assay_error *err
   while (st == ASSAY_OK && fgets(line, sizeof line, maps) != NULL) {
     map_line parsed;
     if (!parse_map_line(line, &parsed) || strchr(parsed.permissions, 'x') == NULL) continue;
-    if (parsed.path[0] == '/') st = add_mapped(&parsed, &found, err);
+    if (parsed.path[0] == '/') st = add_mapped(&parsed, digests, &found, err);
   }
   fclose(maps);
   if (st) {
@@ -207,6 +209,27 @@ char *assay_machine_value(const char *path, const char *key) {
   return find_line(path, key);
 }
 
+#define CGROUPS "/sys/fs/cgroup"
+
+/* "0::/user.slice/…" of /proc/self/cgroup names the group; the rest are of version 1. */
+static char *cgroup_file(const char *name) {
+  char *group = find_line("/proc/self/cgroup", "0:");
+  if (group == NULL) return NULL;
+  bool known = group[0] == '/' && strstr(group, "/..") == NULL;
+  char *path = assay_format(CGROUPS "%s/%s", known ? group : "", name);
+  assay_free(group);
+  if (path == NULL || assay_path_kind_of(path) == ASSAY_PATH_FILE) return path;
+  assay_free(path);
+  return assay_format(CGROUPS "/%s", name); /* as a container without its own view sees it */
+}
+
+char *assay_machine_cgroup(const char *name) {
+  char *path = cgroup_file(name);
+  char *line = path != NULL ? assay_machine_line(path) : NULL;
+  assay_free(path);
+  return line;
+}
+
 /* --- the record ----------------------------------------------------------------------------------
  */
 
@@ -236,10 +259,13 @@ static const source passing[] = {
     {"load_average", "/proc/loadavg", NULL},
     {"memory_available", "/proc/meminfo", "MemAvailable"},
     {"governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", NULL},
+    {"frequency_driver", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver", NULL},
+    {"min_frequency_khz", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq", NULL},
     {"max_frequency_khz", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", NULL},
+    {"energy_preference", "/sys/devices/system/cpu/cpu0/cpufreq/energy_performance_preference",
+     NULL},
     {"boost", "/sys/devices/system/cpu/cpufreq/boost", NULL},
-    {"cgroup_cpu_max", "/sys/fs/cgroup/cpu.max", NULL},
-    {"cgroup_memory_max", "/sys/fs/cgroup/memory.max", NULL},
+    {"no_turbo", "/sys/devices/system/cpu/intel_pstate/no_turbo", NULL},
     {"transparent_hugepage", "/sys/kernel/mm/transparent_hugepage/enabled", NULL},
 };
 
@@ -271,10 +297,23 @@ static assay_status put_lasting(assay_json_builder *b, assay_error *err) {
   return ASSAY_OK;
 }
 
+static assay_status put_cgroups(assay_json_builder *b, assay_error *err) {
+  static const char *const keys[] = {"cgroup_cpu_max", "cgroup_memory_max", "cgroup_cpus"};
+  static const char *const names[] = {"cpu.max", "memory.max", "cpuset.cpus.effective"};
+  for (size_t i = 0; i < N_OF(keys); i++) {
+    char *value = assay_machine_cgroup(names[i]);
+    if (value == NULL) return assay_fail_memory(err, LINE_MAX_BYTES);
+    assay_json_put_string(b, keys[i], value);
+    assay_free(value);
+  }
+  return ASSAY_OK;
+}
+
 static assay_status put_passing(assay_json_builder *b, assay_error *err) {
   assay_settings environment = {0};
   assay_json_begin_object(b, "when_recorded");
   assay_status st = put_sources(passing, N_OF(passing), b, err);
+  if (st == ASSAY_OK) st = put_cgroups(b, err);
   if (st == ASSAY_OK) st = assay_machine_environment(&environment, err);
   assay_settings_put(&environment, b, "environment");
   assay_json_end(b);
@@ -282,11 +321,21 @@ static assay_status put_passing(assay_json_builder *b, assay_error *err) {
   return st;
 }
 
+/* What scripts/source-id.sh found when this program was built: "revision state digest". */
+static void put_sources_of_tool(assay_json_builder *b) {
+  char revision[128] = "", state[32] = "", digest[128] = "";
+  (void)sscanf(ASSAY_SOURCE_ID, "%127s %31s %127s", revision, state, digest);
+  assay_json_put_string(b, "revision", revision[0] != '\0' ? revision : UNAVAILABLE);
+  assay_json_put_string(b, "working_tree", state[0] != '\0' ? state : UNAVAILABLE);
+  assay_json_put_string(b, "source_sha256", digest[0] != '\0' ? digest : UNAVAILABLE);
+}
+
 static void put_tool(assay_json_builder *b) {
   assay_json_begin_object(b, "tool");
   assay_json_put_string(b, "name", "assay");
   assay_json_put_string(b, "version", ASSAY_VERSION);
-  assay_json_put_string(b, "compiler", __VERSION__);
+  put_sources_of_tool(b);
+  assay_json_put_string(b, "compiler", ASSAY_COMPILER);
   assay_json_put_string(b, "flags", ASSAY_BUILD_FLAGS);
   assay_json_end(b);
 }
@@ -297,7 +346,10 @@ static assay_status make_id(char out_id[17], assay_json **out_lasting, assay_err
   char sha256[65];
   assay_json_builder *b = assay_json_builder_create();
   assay_json_begin_object(b, NULL);
+  assay_json_begin_object(b, "machine");
   assay_status st = put_lasting(b, err);
+  assay_json_end(b);
+  put_tool(b);
   assay_json_end(b);
   if (st == ASSAY_OK) st = assay_json_builder_finish(b, &text, err);
   if (st == ASSAY_OK) st = assay_json_parse(text.data, text.size_bytes, out_lasting, err);
@@ -308,15 +360,15 @@ static assay_status make_id(char out_id[17], assay_json **out_lasting, assay_err
   return st;
 }
 
-static assay_status write_record(const char *path, const char *id, const assay_json *machine,
+static assay_status write_record(const char *path, const char *id, const assay_json *lasting_part,
                                  assay_error *err) {
   assay_json_builder *b = assay_json_builder_create();
   assay_json_begin_object(b, NULL);
   assay_json_put_string(b, "schema", "assay/machine/1");
   assay_json_put_string(b, "id", id);
-  assay_json_put_copy(b, "machine", machine);
+  assay_json_put_copy(b, "machine", assay_json_get(lasting_part, "machine"));
   assay_status st = put_passing(b, err);
-  put_tool(b);
+  assay_json_put_copy(b, "tool", assay_json_get(lasting_part, "tool"));
   assay_json_end(b);
   if (st == ASSAY_OK) st = assay_json_builder_write(b, path, err);
   assay_json_builder_destroy(b);
@@ -325,9 +377,9 @@ static assay_status write_record(const char *path, const char *id, const assay_j
 
 assay_status assay_machine_write(const char *folder, char **out_name, assay_error *err) {
   char id[17] = "";
-  assay_json *machine = NULL;
+  assay_json *lasting_part = NULL;
   char *name = NULL, *path = NULL;
-  assay_status st = make_id(id, &machine, err);
+  assay_status st = make_id(id, &lasting_part, err);
   if (st) goto done;
   name = assay_format("%s.json", id);
   path = name != NULL ? assay_path_join(folder, name) : NULL;
@@ -337,13 +389,13 @@ assay_status assay_machine_write(const char *folder, char **out_name, assay_erro
   }
   st = assay_folder_create(folder, err);
   if (st == ASSAY_OK && assay_path_kind_of(path) != ASSAY_PATH_FILE)
-    st = write_record(path, id, machine, err);
+    st = write_record(path, id, lasting_part, err);
   if (st == ASSAY_OK) {
     *out_name = name;
     name = NULL;
   }
 done:
-  assay_json_destroy(machine);
+  assay_json_destroy(lasting_part);
   assay_free(name);
   assay_free(path);
   return st;

@@ -8,12 +8,15 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "campaign/digests.h"
 #include "campaign/settings.h"
 
 typedef struct assay_machine_library {
   char *path;      /* as mapped */
   char sha256[65]; /* of the file at that path now; "" when it cannot be read or is another file */
   uint64_t size_bytes;
+  char build_id[ASSAY_ELF_BUILD_ID_BYTES]; /* "" without one */
+  char soname[ASSAY_ELF_SONAME_BYTES];
 } assay_machine_library;
 
 typedef struct assay_machine_libraries {
@@ -21,9 +24,10 @@ typedef struct assay_machine_libraries {
   size_t n;
 } assay_machine_libraries;
 
-/* Every file that this process has mapped to execute, from the kernel's own list. Errors: IO,
- * MEMORY. */
-assay_status assay_machine_mapped(assay_machine_libraries *out, assay_error *err) ASSAY_NODISCARD;
+/* Every file that this process has mapped to execute, from the kernel's own list. digests spares
+ * the hashing of what is known already. Errors: IO, MEMORY. */
+assay_status assay_machine_mapped(assay_digests *digests, assay_machine_libraries *out,
+                                  assay_error *err) ASSAY_NODISCARD;
 void assay_machine_libraries_reset(assay_machine_libraries *libraries);
 
 /* Variables that are known to change what runtimes compute or how fast, by name and prefix.
@@ -39,9 +43,13 @@ char *assay_machine_line(const char *path) ASSAY_NODISCARD;
 /* The rest of the first line of path that begins with key and a colon: "Cpus_allowed_list" of
  * /proc/self/status, "model name" of /proc/cpuinfo. As above. */
 char *assay_machine_value(const char *path, const char *key) ASSAY_NODISCARD;
+/* First line of a file of this process's own control group: "cpu.max", "memory.max" (version 2 of
+ * cgroups; the tree's root where the process has no group of its own to be seen). As above. */
+char *assay_machine_cgroup(const char *name) ASSAY_NODISCARD;
 
 /* Writes folder/<id>.json (schema assay/machine/1) unless it is there, where the id comes from what
- * does not change between campaigns: host, processor, kernel, memory, system. *out_name
+ * does not change between campaigns: host, processor, kernel, memory, system, and this program's
+ * version, sources, compiler and flags. *out_name
  * ("<id>.json") is released with assay_free. Errors: IO, MEMORY. */
 assay_status assay_machine_write(const char *folder, char **out_name,
                                  assay_error *err) ASSAY_NODISCARD;

@@ -153,7 +153,9 @@ assay_status assay_plan_read(const assay_campaign_spec *spec, assay_plan *out, a
   assay_status st = ASSAY_OK;
   char *self = NULL;
   plan.work_folder = assay_path_join(spec->package_path, ".work");
-  if (plan.work_folder == NULL) st = assay_fail_memory(err, strlen(spec->package_path) + 8);
+  plan.digests_path = assay_format("%s/.work/digests.json", spec->package_path);
+  if (plan.work_folder == NULL || plan.digests_path == NULL)
+    st = assay_fail_memory(err, strlen(spec->package_path) + 32);
   if (st == ASSAY_OK) st = assay_child_self_path(&self, err);
   if (st == ASSAY_OK) st = assay_sha256_file(self, plan.tool_sha256, NULL, err);
   if (st == ASSAY_OK)
@@ -559,6 +561,7 @@ void assay_plan_reset(assay_plan *plan) {
   assay_free(plan->runs);
   assay_free(plan->worker_path);
   assay_free(plan->work_folder);
+  assay_free(plan->digests_path);
   assay_free(plan->machine);
   *plan = (assay_plan){0};
 }

@@ -43,7 +43,8 @@ typedef struct assay_plan {
   const assay_campaign_spec *spec; /* with defaults filled in */
   char *worker_path;
   char tool_sha256[65];
-  char *work_folder; /* <package>/.work: what is not finished */
+  char *work_folder;  /* <package>/.work: what is not finished */
+  char *digests_path; /* in it: digests that workers took of what they mapped */
   assay_plan_runtime *runtimes;
   size_t n_runtimes;
   assay_plan_bundle *bundles;

@@ -11,6 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/hash.h"
+#include "campaign/candidates.h"
 #include "campaign/session_plan.h"
 #include "measure/loop.h"
 #include "package/npz.h"
@@ -128,8 +130,10 @@ static assay_status open_planned_session(worker *w, assay_session_plan *plan, as
   assay_status st = assay_ort_session_open(w->ort, &plan->spec, &w->session, err);
   int64_t end_ns = assay_clock_raw_ns();
   if (st == ASSAY_E_MISSING) w->facts->stage = ASSAY_STAGE_PROVIDER;
-  if (st == ASSAY_OK) w->facts->session_create_ns = end_ns - start_ns;
-  return st;
+  if (st) return st;
+  w->facts->session_create_ns = end_ns - start_ns;
+  return assay_sha256_file(w->task->model_path, w->facts->model_sha256, /*out_size_bytes=*/NULL,
+                           err);
 }
 
 static assay_status open_session(worker *w, assay_error *err) {
@@ -300,9 +304,28 @@ static assay_status collect_surroundings(worker *w, assay_error *err) {
   assay_worker_facts *facts = w->facts;
   facts->affinity = assay_machine_value("/proc/self/status", "Cpus_allowed_list");
   facts->load_average = assay_machine_line("/proc/loadavg");
-  if (facts->affinity == NULL || facts->load_average == NULL) return assay_fail_memory(err, 64);
+  facts->governor = assay_machine_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  facts->cgroup_cpu_max = assay_machine_cgroup("cpu.max");
+  facts->cgroup_memory_max = assay_machine_cgroup("memory.max");
+  if (facts->affinity == NULL || facts->load_average == NULL || facts->governor == NULL ||
+      facts->cgroup_cpu_max == NULL || facts->cgroup_memory_max == NULL)
+    return assay_fail_memory(err, 64);
   ASSAY_TRY(copy_text(w->task->runtime.provider, &facts->provider, err));
   return assay_machine_environment(&facts->environment, err);
+}
+
+/* What is mapped, and what else goes by the same names. */
+static assay_status collect_libraries(worker *w, assay_error *err) {
+  assay_worker_facts *facts = w->facts;
+  assay_digests *digests = NULL;
+  ASSAY_TRY(assay_digests_open(w->task->digests_path, &digests, err));
+  assay_status st = assay_machine_mapped(digests, &facts->libraries, err);
+  if (st == ASSAY_OK)
+    st = assay_candidates_find(&facts->libraries, getenv("LD_LIBRARY_PATH"), digests,
+                               &facts->candidates, &facts->n_candidates, err);
+  if (st == ASSAY_OK) (void)!assay_digests_save(digests, /*err=*/NULL); /* it only spares time */
+  assay_digests_close(digests);
+  return st;
 }
 
 /* However the stages ended: what they found goes to worker.json. */
@@ -313,7 +336,7 @@ static assay_status write_facts(worker *w, assay_status how, const assay_error *
   if (facts->finished) facts->stage = ASSAY_STAGE_NONE;
   ASSAY_TRY(copy_text(assay_status_name(how), &facts->status, err));
   ASSAY_TRY(copy_text(why->text, &facts->reason, err));
-  if (w->ort != NULL) ASSAY_TRY(assay_machine_mapped(&facts->libraries, err));
+  if (w->ort != NULL) ASSAY_TRY(collect_libraries(w, err));
   char *path = assay_path_join(w->folder, ASSAY_WORKER_FACTS_FILE);
   if (path == NULL) return assay_fail_memory(err, strlen(w->folder) + 16);
   assay_status st = assay_worker_facts_write(facts, path, err);

@@ -6,7 +6,8 @@
  *   "schema": "assay/task/1", "mode": "timing" | "placement" | "probe",
  *   "runtime": {…},              as in runtime_spec.h, with "library" set
  *   "model": "/path/model.onnx", "case": "/path/case.npz",   null for a probe
- *   "iterations": 100, "warmup": 10, "placement_runs": 3
+ *   "iterations": 100, "warmup": 10, "placement_runs": 3,
+ *   "digests": "/path/digests.json"     where known digests of files are kept (digests.h); or null
  * }
  *
  * Files in the folder, by mode:
@@ -49,6 +50,7 @@ typedef struct assay_worker_task {
   assay_runtime_spec runtime;   /* library set */
   char *model_path, *case_path; /* NULL for a probe */
   int64_t iterations, warmup, placement_runs;
+  char *digests_path; /* or NULL */
 } assay_worker_task;
 
 assay_status assay_worker_task_read(const char *path, assay_worker_task *out,
@@ -71,10 +73,15 @@ typedef struct assay_worker_facts {
   char options_sha256[65];
   int64_t session_create_ns, first_run_ns, warmup, iterations, profiled_runs;
   bool outputs_identical; /* of the first and the last call */
+  char model_sha256[65];  /* of the graph's file, once the session had read it; "" before */
   char *affinity;         /* processors it may use, as the kernel lists them */
   char *load_average;     /* of the machine when it started */
+  char *governor;         /* of the first processor's frequency */
+  char *cgroup_cpu_max, *cgroup_memory_max; /* limits of its control group */
   assay_settings environment;
   assay_machine_libraries libraries; /* mapped, after the first call */
+  char **candidates; /* a line for each second library of a name that is mapped (candidates.h) */
+  size_t n_candidates;
 } assay_worker_facts;
 
 /* Errors: IO, FORMAT, LIMIT, MEMORY. */

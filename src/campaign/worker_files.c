@@ -25,6 +25,8 @@ static const assay_field task_fields[] = {
     ASSAY_FIELD(assay_worker_task, iterations, COUNT),
     ASSAY_FIELD(assay_worker_task, warmup, COUNT),
     ASSAY_FIELD(assay_worker_task, placement_runs, COUNT),
+    {"digests", ASSAY_FIELD_STRING_OR_NULL, offsetof(assay_worker_task, digests_path),
+     sizeof(char *), NULL, 0},
 };
 static const char *const task_others[] = {"schema", "mode", "runtime"};
 
@@ -125,17 +127,23 @@ static const assay_field fact_fields[] = {
     FACT(iterations, COUNT),
     FACT(profiled_runs, COUNT),
     FACT(outputs_identical, BOOL),
+    FACT(model_sha256, SHA256_OR_EMPTY),
     FACT(affinity, STRING),
     FACT(load_average, STRING),
+    FACT(governor, STRING),
+    FACT(cgroup_cpu_max, STRING),
+    FACT(cgroup_memory_max, STRING),
 };
 #undef FACT
-static const char *const fact_others[] = {"schema",  "stage",       "providers",
-                                          "options", "environment", "libraries"};
+static const char *const fact_others[] = {"schema",      "stage",     "providers", "options",
+                                          "environment", "libraries", "candidates"};
 
 static const assay_field library_fields[] = {
     ASSAY_FIELD(assay_machine_library, path, STRING),
     ASSAY_FIELD(assay_machine_library, sha256, SHA256_OR_EMPTY),
     ASSAY_FIELD(assay_machine_library, size_bytes, SIZE),
+    ASSAY_FIELD(assay_machine_library, build_id, TEXT),
+    ASSAY_FIELD(assay_machine_library, soname, TEXT),
 };
 
 static assay_status read_libraries(const assay_json *root, assay_machine_libraries *out,
@@ -167,7 +175,8 @@ static assay_status read_facts(const assay_json *root, assay_worker_facts *out, 
   ASSAY_TRY(assay_fields_copy(options, &out->options, err));
   ASSAY_TRY(assay_json_need_object(root, "environment", &environment, err));
   ASSAY_TRY(assay_settings_of_json(environment, /*may_be_null=*/false, &out->environment, err));
-  return read_libraries(root, &out->libraries, err);
+  ASSAY_TRY(read_libraries(root, &out->libraries, err));
+  return assay_fields_strings(root, "candidates", &out->candidates, &out->n_candidates, err);
 }
 
 assay_status assay_worker_facts_read(const char *path, assay_worker_facts *out, assay_error *err) {
@@ -205,6 +214,7 @@ assay_status assay_worker_facts_write(const assay_worker_facts *facts, const cha
     assay_json_end(b);
   }
   assay_json_end(b);
+  assay_fields_put_strings(b, "candidates", facts->candidates, facts->n_candidates);
   assay_json_end(b);
   assay_status st = assay_json_builder_write(b, path, err);
   assay_json_builder_destroy(b);
@@ -217,6 +227,7 @@ void assay_worker_facts_reset(assay_worker_facts *facts) {
   assay_json_destroy(facts->options);
   assay_settings_reset(&facts->environment);
   assay_machine_libraries_reset(&facts->libraries);
+  assay_fields_strings_destroy(facts->candidates, facts->n_candidates);
   *facts = (assay_worker_facts){0};
 }
 
