@@ -7,6 +7,7 @@
 #   make campaign-cpu  the fourteen controlled cases on the CPU; campaign-cpu/report/report.html
 #   make bench         evaluator against eager PyTorch, harness against a bare loop, the sampler's cost
 #   make chaos         kills a small campaign at 50 random moments and completes it again (COUNT=50 SEED=…)
+#   make flip          changes a finished package in 500 places; verify must name the file each time (COUNT=500 SEED=…)
 #   make fuzz          long fuzzing (FUZZ_SECONDS=60 for each parser)
 #   make clean         removes what was built and measured; keeps deps/
 #
@@ -14,7 +15,7 @@
 
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: all deps build check demo campaign-cpu bench chaos fuzz clean
+.PHONY: all deps build check demo campaign-cpu bench chaos flip fuzz clean
 
 DEMO     := demo
 CAMPAIGN := campaign-cpu
@@ -45,6 +46,9 @@ bench: build
 
 chaos: build
 	@scripts/chaos.sh
+
+flip: build
+	@scripts/flip.sh
 
 fuzz: deps
 	@scripts/fuzz.sh $(FUZZ_SECONDS)

@@ -155,6 +155,7 @@ static assay_status ask_gate(const selftest_case *one, const selftest_scene *s, 
   *out_right = one->by == SELFTEST_GATE ? found && !view.qualified : view.qualified;
   assay_view_verdict(&view, verdict, sizeof verdict);
   if (!*out_right) say(out, "the gate says ", verdict);
+  if (!*out_right && view.n_reasons > 0) say(out, "first: ", view.reasons[0].text);
   assay_view_close(&view);
   return ASSAY_OK;
 }

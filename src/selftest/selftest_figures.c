@@ -168,6 +168,11 @@ static void facts_changed(selftest_scene *s) {
   replace_evidence(s, SELFTEST_TIMING "worker.json", "\"first_run_ns\": 3000000",
                    "\"first_run_ns\": 2000000");
 }
+/* The digest of the graph that the worker says it read. */
+static void other_graph_read(selftest_scene *s) {
+  replace_evidence(s, SELFTEST_PLACEMENT "worker.json", "\"model_sha256\": \"",
+                   "\"model_sha256\": \"0000");
+}
 static void worker_failed(selftest_scene *s) {
   replace_evidence(s, SELFTEST_TIMING "worker.json", "\"finished\": true", "\"finished\": false");
 }
@@ -287,6 +292,8 @@ const selftest_case selftest_figure_cases[] = {
      FORGED(SELFTEST_GOOD, log_changed, "placement/result.json: placement.verdict")},
     {"the worker's record changed", "",
      FORGED(SELFTEST_GOOD, facts_changed, "timing.first_run_ns")},
+    {"another graph in the worker's record", "",
+     FORGED(SELFTEST_GOOD, other_graph_read, "placement/result.json: keys.model_sha256")},
     {"a worker that did not finish", "",
      FORGED(SELFTEST_GOOD, worker_failed, "timing/result.json: status")},
     {"fewer iterations in the plan", "", FORGED(SELFTEST_GOOD, iterations_forged, "timing")},

@@ -55,6 +55,9 @@ static void library_of_another(selftest_scene *s) {
 static void options_of_another(selftest_scene *s) {
   s->other_options = true;
 }
+static void graph_of_another(selftest_scene *s) {
+  s->other_graph = true;
+}
 static void timing_not_made(selftest_scene *s) {
   s->skip = "timing";
 }
@@ -91,6 +94,8 @@ const selftest_case selftest_run_cases[] = {
      FRESH(library_of_another, ASSAY_TOPIC_FAILED, "not the one that was asked for")},
     {"the session had other options", "timing with profiling on",
      FRESH(options_of_another, ASSAY_TOPIC_FAILED, "not those that were asked for")},
+    {"another graph was executed", "Olive, by its cache",
+     FRESH(graph_of_another, ASSAY_TOPIC_FAILED, "the graph that was executed is not")},
     {"numbers and timing were never made", "",
      FRESH(timing_not_made, ASSAY_TOPIC_MISSING, "was not made"), .is_incomplete = true},
     {"placement was never made", "", FRESH(placement_not_made, ASSAY_TOPIC_MISSING, "was not made"),

@@ -420,6 +420,11 @@ static void write_bundle(selftest_scene *s) {
 /* --- evidence ------------------------------------------------------------------------------------
  */
 
+/* The last digit of a digest becomes another. */
+static void spoil_digest(char digest[65]) {
+  digest[63] = digest[63] == '0' ? '1' : '0';
+}
+
 static void fill_library(selftest_scene *s, assay_worker_facts *facts) {
   facts->libraries.items = assay_alloc_array(1, sizeof *facts->libraries.items);
   need(s, facts->libraries.items);
@@ -429,7 +434,16 @@ static void fill_library(selftest_scene *s, assay_worker_facts *facts) {
   library->path = assay_strdup(s->library);
   need(s, library->path);
   TRY(s, assay_sha256_file(s->library, library->sha256, &library->size_bytes, err));
-  if (s->other_library) library->sha256[0] = library->sha256[0] == '0' ? '1' : '0';
+  if (s->other_library) spoil_digest(library->sha256);
+}
+
+/* The graph that the session read. */
+static void fill_graph(selftest_scene *s, assay_worker_facts *facts) {
+  char *path = assay_path_join(s->bundle, "model.onnx");
+  need(s, path);
+  TRY(s, assay_sha256_file(path, facts->model_sha256, NULL, err));
+  if (s->other_graph) spoil_digest(facts->model_sha256);
+  assay_free(path);
 }
 
 static void fill_options(selftest_scene *s, assay_worker_facts *facts) {
@@ -438,7 +452,7 @@ static void fill_options(selftest_scene *s, assay_worker_facts *facts) {
   TRY(s, assay_runtime_spec_parse(s->runtime, &runtime, err));
   TRY(s, assay_session_plan_init(&runtime, &plan, err));
   TRY(s, assay_session_plan_options(&plan, facts->options_sha256, &facts->options, err));
-  if (s->other_options) facts->options_sha256[0] = facts->options_sha256[0] == '0' ? '1' : '0';
+  if (s->other_options) spoil_digest(facts->options_sha256);
   assay_session_plan_reset(&plan);
   assay_runtime_spec_reset(&runtime);
 }
@@ -455,6 +469,9 @@ static void write_facts(selftest_scene *s, const char *folder, bool timing) {
                               .provider = assay_strdup(SELFTEST_CUDA),
                               .affinity = assay_strdup("0"),
                               .load_average = assay_strdup("0"),
+                              .governor = assay_strdup("unavailable"),
+                              .cgroup_cpu_max = assay_strdup("unavailable"),
+                              .cgroup_memory_max = assay_strdup("unavailable"),
                               .session_create_ns = 5000000,
                               .first_run_ns = 3000000,
                               .warmup = timing ? 2 : 0,
@@ -462,6 +479,7 @@ static void write_facts(selftest_scene *s, const char *folder, bool timing) {
                               .profiled_runs = timing ? 0 : SELFTEST_RUNS,
                               .outputs_identical = timing};
   need(s, path);
+  fill_graph(s, &facts);
   fill_library(s, &facts);
   fill_options(s, &facts);
   TRY(s, assay_worker_facts_write(&facts, path, err));

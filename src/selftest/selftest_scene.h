@@ -67,7 +67,7 @@ typedef struct selftest_scene {
   /* what the worker says, and does */
   bool not_finished;
   const char *reason;
-  bool other_library, other_options;
+  bool other_library, other_options, other_graph;
   const char *without[4];                   /* files that it does not leave */
   const char *timing_ends, *placement_ends; /* shell: "kill -SEGV $$"; NULL: well */
   int64_t timeout_ns;

@@ -449,7 +449,7 @@ static void check_range(const assay_verify_place *at, const char *title, const p
                         const group *g) {
   char low[CELL_BYTES], high[CELL_BYTES];
   assay_verify_cell cell = {0};
-  snprintf(low, sizeof low, "%s", found->text);
+  snprintf(low, sizeof low, "%.1000s", found->text);
   char *dash = strstr(low, " – ");
   snprintf(high, sizeof high, "%.1000s", dash != NULL ? dash + strlen(" – ") : low);
   if (dash != NULL) *dash = '\0';

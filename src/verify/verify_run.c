@@ -261,6 +261,7 @@ static assay_status check_facts(const checking *c, assay_error *err) {
   assay_verify_text(&c->at, "library.build", found->library_build, fact(c, "library_build"));
   assay_verify_text(&c->at, "provider", found->provider, fact(c, "provider"));
   assay_verify_text(&c->at, "keys.library_sha256", found->keys.library_sha256, mapped_library(c));
+  assay_verify_text(&c->at, "keys.model_sha256", found->keys.model_sha256, fact(c, "model_sha256"));
   if (found->mode == ASSAY_RESULT_TIMING) {
     const assay_result_timing *t = &found->timing;
     check_int_fact(c, "timing.session_create_ns", "session_create_ns", t->session_create_ns);
