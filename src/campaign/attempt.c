@@ -74,6 +74,7 @@ static void put_plan(const assay_plan *plan, const assay_plan_run *run, assay_js
   } else {
     assay_json_put_int(b, "iterations", spec->iterations);
     assay_json_put_int(b, "warmup", spec->warmup);
+    if (spec->processes > 1) assay_json_put_int(b, "processes", spec->processes);
     assay_json_put_bool(b, "memory", !spec->no_memory);
     assay_json_put_string(b, "mask_input", manifest->mask_input);
     assay_json_put_bool(b, "zero_at_padding", manifest->architecture != NULL);
@@ -448,6 +449,176 @@ static assay_status judge(attempt *a, assay_error *err) {
   return end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_COMPARE, why.text, err);
 }
 
+static void take_process(const assay_child_result *child, assay_result_process *out) {
+  *out = (assay_result_process){.known = true,
+                                .exited = child->exited,
+                                .exit_code = child->exit_code,
+                                .signal = child->signal,
+                                .timed_out = child->timed_out,
+                                .left_children = child->left_children,
+                                .elapsed_ns = child->elapsed_ns,
+                                .max_rss_bytes = child->max_rss_bytes};
+}
+
+/* A full disk is nothing that a run can be blamed for: it ends the campaign, and leaves no result.
+ * It shows in the worker's own words, or, where the runtime writes without looking, in a run that
+ * does not pass and no room. */
+static assay_status check_disk(const attempt *a, assay_error *err) {
+  struct statvfs disk;
+  if (assay_result_passed(a->result)) return ASSAY_OK;
+  if (a->has_facts && strcmp(a->facts.status, assay_status_name(ASSAY_E_IO)) == 0)
+    return assay_fail(err, ASSAY_E_IO, "%s", a->facts.reason);
+  if (statvfs(a->folder, &disk) != 0 || (uint64_t)disk.f_bavail * disk.f_frsize >= FULL_BYTES)
+    return ASSAY_OK;
+  return assay_fail(
+      err, ASSAY_E_IO,
+      "a run did not pass, and the disk of '%s' is full: make room; the same line goes on",
+      a->plan->spec->package_path);
+}
+
+/* --- repeated in fresh processes -----------------------------------------------------------------
+ */
+
+/* Another process of the same run: its own folder in that of the first, its own facts, and a result
+ * that only serves to judge it. */
+static assay_status open_repeat(const attempt *first, int64_t k, assay_result *scratch,
+                                attempt *out, assay_error *err) {
+  char name[32];
+  snprintf(name, sizeof name, "process-%lld", (long long)k);
+  *scratch = (assay_result){.mode = first->result->mode,
+                            .keys = first->result->keys,
+                            .placed = ASSAY_VERDICT_NOT_APPLICABLE};
+  *out = *first;
+  out->facts = (assay_worker_facts){0};
+  out->has_facts = false;
+  out->result = scratch;
+  out->folder = assay_path_join(first->folder, name);
+  out->stdout_path = out->folder != NULL ? assay_path_join(out->folder, STDOUT_FILE) : NULL;
+  out->stderr_path = out->folder != NULL ? assay_path_join(out->folder, STDERR_FILE) : NULL;
+  if (out->stdout_path == NULL || out->stderr_path == NULL) return assay_fail_memory(err, 256);
+  return assay_folder_create(out->folder, err);
+}
+
+static void close_repeat(attempt *a) {
+  assay_free(a->folder);
+  assay_free(a->stdout_path);
+  assay_free(a->stderr_path);
+  assay_worker_facts_reset(&a->facts);
+  assay_result_reset(a->result);
+}
+
+static assay_status outputs_sha256(const attempt *a, char out_hex[65], assay_error *err) {
+  char *path = assay_path_join(a->folder, ASSAY_WORKER_OUTPUTS_FILE);
+  if (path == NULL) return assay_fail_memory(err, strlen(a->folder) + 16);
+  assay_status st = assay_sha256_file(path, out_hex, /*out_size_bytes=*/NULL, err);
+  assay_free(path);
+  return st;
+}
+
+/* Outputs that are the first one's byte for byte are not kept twice. Others are, and must be right
+ * by themselves. */
+static assay_status take_outputs(attempt *first, const attempt *a, int64_t k, const char *sha256,
+                                 assay_error *err) {
+  char of_first[65];
+  ASSAY_TRY(outputs_sha256(first, of_first, err));
+  assay_result *result = first->result;
+  if (strcmp(of_first, sha256) == 0) {
+    char *path = assay_path_join(a->folder, ASSAY_WORKER_OUTPUTS_FILE);
+    if (path == NULL) return assay_fail_memory(err, strlen(a->folder) + 16);
+    assay_status st = assay_folder_remove(path, err);
+    assay_free(path);
+    return st;
+  }
+  result->processes.outputs_identical = false;
+  if (a->result->numbers == ASSAY_VERDICT_PASS || result->numbers != ASSAY_VERDICT_PASS)
+    return ASSAY_OK;
+  const char *why = a->result->numbers_reason;
+  result->numbers = a->result->numbers;
+  char *text = assay_format("process %lld: %s", (long long)k, why != NULL ? why : "");
+  assay_status st =
+      text != NULL ? set_text(&result->numbers_reason, text, err) : assay_fail_memory(err, 256);
+  assay_free(text);
+  return st;
+}
+
+/* Its figures into the result of the first. */
+static assay_status take_repeat(attempt *first, const attempt *a, int64_t k, assay_error *err) {
+  assay_result_processes *processes = &first->result->processes;
+  const assay_result *scratch = a->result;
+  const assay_result_stats *stats = &scratch->timing.stats;
+  assay_result_other *other = &processes->others[processes->n_others];
+  *other = (assay_result_other){.session_create_ns = scratch->timing.session_create_ns,
+                                .first_run_ns = scratch->timing.first_run_ns,
+                                .elapsed_ns = scratch->process.elapsed_ns,
+                                .max_rss_bytes = scratch->process.max_rss_bytes,
+                                .min_ns = stats->min_ns,
+                                .max_ns = stats->max_ns,
+                                .p50_ns = stats->percentiles[0].value_ns,
+                                .outputs_identical = scratch->timing.outputs_identical};
+  processes->n_others++; /* now found by reset */
+  ASSAY_TRY(set_text(&other->folder, assay_path_name(a->folder), err));
+  if (other->p50_ns < processes->p50_min_ns) processes->p50_min_ns = other->p50_ns;
+  if (other->p50_ns > processes->p50_max_ns) processes->p50_max_ns = other->p50_ns;
+  ASSAY_TRY(outputs_sha256(a, other->outputs_sha256, err));
+  return take_outputs(first, a, k, other->outputs_sha256, err);
+}
+
+/* One that fails makes the whole timing one that failed, in the same way. */
+static assay_status end_as_repeat(attempt *first, const attempt *a, int64_t k, assay_error *err) {
+  const assay_result *scratch = a->result;
+  char *text = assay_format("process %lld of %lld: %s", (long long)k,
+                            (long long)first->plan->spec->processes,
+                            scratch->reason != NULL ? scratch->reason : "");
+  if (text == NULL) return assay_fail_memory(err, 256);
+  first->result->completeness = ASSAY_VERDICT_FAIL;
+  assay_status st = end_as(first, scratch->status, scratch->stage, text, err);
+  assay_free(text);
+  return st;
+}
+
+static assay_status make_repeat(attempt *first, attempt *a, int64_t k, bool *out_cancelled,
+                                assay_error *err) {
+  assay_child_result child = {0};
+  ASSAY_TRY(start_worker(a, &child, err));
+  *out_cancelled = child.was_cancelled && !a->talked_too_much;
+  if (*out_cancelled) return ASSAY_OK;
+  take_process(&child, &a->result->process);
+  ASSAY_TRY(a->talked_too_much ? end_talk(a, err) : take_end(a, &child, err));
+  ASSAY_TRY(judge(a, err));
+  ASSAY_TRY(check_disk(a, err));
+  return a->result->status == ASSAY_RESULT_DONE ? take_repeat(first, a, k, err)
+                                                : end_as_repeat(first, a, k, err);
+}
+
+static assay_status repeat(attempt *first, bool *out_cancelled, assay_error *err) {
+  const int64_t n = first->plan->spec->processes;
+  assay_result *result = first->result;
+  assay_result_processes *processes = &result->processes;
+  if (n < 2 || result->mode != ASSAY_RESULT_TIMING) return ASSAY_OK;
+  double p50_ns = result->timing.stats.percentiles[0].value_ns;
+  *processes = (assay_result_processes){
+      .known = true, .n = n, .outputs_identical = true, .p50_min_ns = p50_ns, .p50_max_ns = p50_ns};
+  processes->others = assay_alloc_array((size_t)n, sizeof *processes->others);
+  if (processes->others == NULL) return assay_fail_memory(err, (size_t)n);
+  for (int64_t k = 2; k <= n && result->status == ASSAY_RESULT_DONE && !*out_cancelled; k++) {
+    attempt a = {0};
+    assay_result scratch = {0};
+    assay_status st = open_repeat(first, k, &scratch, &a, err);
+    if (st == ASSAY_OK) st = make_repeat(first, &a, k, out_cancelled, err);
+    close_repeat(&a);
+    ASSAY_TRY(st);
+  }
+  if (result->status != ASSAY_RESULT_DONE) {
+    assay_result_processes_reset(processes);
+    return ASSAY_OK;
+  }
+  processes->p50_spread = (processes->p50_max_ns - processes->p50_min_ns) / processes->p50_min_ns;
+  return ASSAY_OK;
+}
+
+/* --- warnings ------------------------------------------------------------------------------------
+ */
+
 static assay_status add_warning(assay_result *result, const char *text, assay_error *err) {
   void *block = result->warnings;
   size_t size = sizeof *result->warnings;
@@ -471,6 +642,8 @@ static assay_status add_warnings(attempt *a, const assay_child_result *child, as
   if (a->result->timing.known && !a->result->timing.outputs_identical)
     ASSAY_TRY(
         add_warning(a->result, "outputs of the first and the last call differ in some bits", err));
+  if (a->result->processes.known && !a->result->processes.outputs_identical)
+    ASSAY_TRY(add_warning(a->result, "outputs of the processes differ in some bits", err));
   return ASSAY_OK;
 }
 
@@ -497,17 +670,6 @@ static assay_status begin_result(attempt *a, size_t i, assay_error *err) {
   ASSAY_TRY(set_text(&result->provider, a->runtime->spec.provider, err));
   assay_machine_now(result->started_at);
   return a->plan->machine != NULL ? set_text(&result->machine, a->plan->machine, err) : ASSAY_OK;
-}
-
-static void take_process(const assay_child_result *child, assay_result_process *out) {
-  *out = (assay_result_process){.known = true,
-                                .exited = child->exited,
-                                .exit_code = child->exit_code,
-                                .signal = child->signal,
-                                .timed_out = child->timed_out,
-                                .left_children = child->left_children,
-                                .elapsed_ns = child->elapsed_ns,
-                                .max_rss_bytes = child->max_rss_bytes};
 }
 
 /* Every file of the folder, hashed, into the result. */
@@ -538,22 +700,6 @@ static assay_status write_result(attempt *a, assay_error *err) {
   return st;
 }
 
-/* A full disk is nothing that a run can be blamed for: it ends the campaign, and leaves no result.
- * It shows in the worker's own words, or, where the runtime writes without looking, in a run that
- * does not pass and no room. */
-static assay_status check_disk(const attempt *a, assay_error *err) {
-  struct statvfs disk;
-  if (assay_result_passed(a->result)) return ASSAY_OK;
-  if (a->has_facts && strcmp(a->facts.status, assay_status_name(ASSAY_E_IO)) == 0)
-    return assay_fail(err, ASSAY_E_IO, "%s", a->facts.reason);
-  if (statvfs(a->folder, &disk) != 0 || (uint64_t)disk.f_bavail * disk.f_frsize >= FULL_BYTES)
-    return ASSAY_OK;
-  return assay_fail(
-      err, ASSAY_E_IO,
-      "a run did not pass, and the disk of '%s' is full: make room; the same line goes on",
-      a->plan->spec->package_path);
-}
-
 /* Worker, end, verdicts, files. */
 static assay_status make_in_folder(attempt *a, bool *out_cancelled, assay_error *err) {
   assay_error why = {0};
@@ -568,6 +714,8 @@ static assay_status make_in_folder(attempt *a, bool *out_cancelled, assay_error 
   take_process(&child, &a->result->process);
   ASSAY_TRY(a->talked_too_much ? end_talk(a, err) : take_end(a, &child, err));
   ASSAY_TRY(judge(a, err));
+  if (a->result->status == ASSAY_RESULT_DONE) ASSAY_TRY(repeat(a, out_cancelled, err));
+  if (*out_cancelled) return ASSAY_OK;
   if (a->result->status == ASSAY_RESULT_DONE) a->result->stage = ASSAY_STAGE_NONE;
   ASSAY_TRY(check_disk(a, err));
   ASSAY_TRY(add_warnings(a, &child, err));

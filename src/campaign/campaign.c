@@ -350,6 +350,7 @@ static void fill_defaults(assay_campaign_spec *spec) {
   if (spec->iterations == 0) spec->iterations = ASSAY_CAMPAIGN_ITERATIONS;
   if (spec->warmup < 0) spec->warmup = ASSAY_CAMPAIGN_WARMUP;
   if (spec->placement_runs == 0) spec->placement_runs = ASSAY_CAMPAIGN_PLACEMENT_RUNS;
+  if (spec->processes == 0) spec->processes = 1;
   if (spec->timeout_ns == 0) spec->timeout_ns = ASSAY_CAMPAIGN_TIMEOUT_NS;
 }
 

@@ -19,6 +19,7 @@
 #define ASSAY_CAMPAIGN_ITERATIONS     100
 #define ASSAY_CAMPAIGN_WARMUP         10
 #define ASSAY_CAMPAIGN_PLACEMENT_RUNS 3
+#define ASSAY_CAMPAIGN_PROCESSES_MAX  1000
 #define ASSAY_CAMPAIGN_TIMEOUT_NS     INT64_C(1800000000000) /* 30 min */
 
 /* Talk while it works; each member may be NULL. Called from the campaign's own thread. */
@@ -44,7 +45,8 @@ typedef struct assay_campaign_spec {
   int64_t warmup;     /* -1: the default */
   int64_t threads;    /* 0: as the runtime says, or 1 */
   int64_t placement_runs;
-  int64_t timeout_ns;
+  int64_t timeout_ns; /* of one process */
+  int64_t processes;  /* fresh ones that each timing is made in; 0: 1 */
   const char *const
       *only; /* globs over "<runtime>/<bundle>/<case>/<mode>", or over one of the four */
   size_t n_only;

@@ -473,6 +473,83 @@ static void a_second_candidate_is_a_warning(void **state) {
   close_scene(&s);
 }
 
+/* --- repeated in fresh processes -----------------------------------------------------------------
+ */
+
+static void a_timing_is_repeated_in_fresh_processes(void **state) {
+  (void)state;
+  scene s;
+  assay_result timing = {0}, placement = {0};
+  open_scene(&s);
+  s.spec.processes = 3;
+  assert_int_equal(run(&s).n_passed, 4);
+  read_result(&s, "a/timing", &timing);
+  read_result(&s, "a/placement", &placement);
+  const assay_result_processes *p = &timing.processes;
+  assert_true(p->known && p->outputs_identical);
+  assert_int_equal(p->n, 3);
+  assert_string_equal(p->others[1].folder, "process-3");
+  assert_int_equal(p->others[0].min_ns, 1100000);
+  assert_true(p->p50_min_ns == 1000003.5 && p->p50_max_ns == 1100003.5);
+  assert_true(p->p50_spread == 100000 / 1000003.5);
+  assert_int_equal(timing.timing.stats.min_ns, 1000000);
+  assert_false(placement.processes.known);
+  assert_int_equal(timing.n_warnings, 0);
+  char *outputs = file_in(&s, "runs/fake/toy/a/timing/process-2/outputs.npz");
+  char *samples = file_in(&s, "runs/fake/toy/a/timing/process-2/samples.npy");
+  assert_int_equal(assay_path_kind_of(outputs), ASSAY_PATH_NONE);
+  assert_int_equal(assay_path_kind_of(samples), ASSAY_PATH_FILE);
+  check_sealed(&s);
+  assert_int_equal(run(&s).n_made, 0);
+  flip_byte(&s, "runs/fake/toy/a/timing/process-3/samples.npy");
+  assert_int_equal(run(&s).n_made, 1);
+  s.spec.processes = 2;
+  run_fails(&s, ASSAY_E_ARGUMENT, "processes of a timing 3 there, 2 now");
+  assay_free(outputs);
+  assay_free(samples);
+  assay_result_reset(&timing);
+  assay_result_reset(&placement);
+  close_scene(&s);
+}
+
+static void a_process_that_differs_is_said(void **state) {
+  (void)state;
+  static const struct {
+    const char *how;
+    assay_result_status status;
+    assay_verdict numbers;
+    const char *part;
+  } cases[] = {
+      {"other_later", ASSAY_RESULT_DONE, ASSAY_VERDICT_PASS, "outputs of the processes differ"},
+      {"wrong_later", ASSAY_RESULT_DONE, ASSAY_VERDICT_FAIL, "process 2: head 'y'"},
+      {"segv_later", ASSAY_RESULT_CRASHED, ASSAY_VERDICT_PASS, "process 2 of 2: the worker died"},
+  };
+  scene s;
+  open_scene(&s);
+  s.spec.processes = 2;
+  for (size_t i = 0; i < N_OF(cases); i++) {
+    assay_result r = {0};
+    write_runtime(&s, cases[i].how);
+    run(&s);
+    read_result(&s, "a/timing", &r);
+    const char *said = r.reason != NULL           ? r.reason
+                       : r.numbers_reason != NULL ? r.numbers_reason
+                                                  : r.warnings[0];
+    if (r.status != cases[i].status || r.numbers != cases[i].numbers ||
+        strstr(said, cases[i].part) == NULL)
+      fail_msg("%s: %s, numbers %s: %s", cases[i].how, assay_result_status_name(r.status),
+               assay_verdict_name(r.numbers), said);
+    assert_int_equal(assay_result_passed(&r), i == 0);
+    if (r.processes.known) assert_false(r.processes.outputs_identical);
+    assay_result_reset(&r);
+    check_sealed(&s);
+  }
+  char *outputs = file_in(&s, "runs/fake/toy/a/timing/process-2/outputs.npz");
+  assert_int_equal(assay_path_kind_of(outputs), ASSAY_PATH_NONE); /* it crashed before */
+  assay_free(outputs);
+  close_scene(&s);
+}
+
 /* --- keeping and making again --------------------------------------------------------------------
  */
 
@@ -736,6 +813,8 @@ int main(void) {
       cmocka_unit_test(a_hanging_worker_is_ended_in_time),
       cmocka_unit_test(odd_talk_does_no_harm),
       cmocka_unit_test(a_second_candidate_is_a_warning),
+      cmocka_unit_test(a_timing_is_repeated_in_fresh_processes),
+      cmocka_unit_test(a_process_that_differs_is_said),
       cmocka_unit_test(a_changed_file_is_never_trusted),
       cmocka_unit_test(a_flipped_byte_in_the_bundle_copy_is_mended),
       cmocka_unit_test(other_contents_are_made_again),

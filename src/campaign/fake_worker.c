@@ -34,6 +34,11 @@ static assay_worker_task task;
 static assay_worker_facts facts;
 static char mode[64]; /* what to do wrong; "" for nothing */
 
+/* A further process of a timing that is repeated. */
+static bool is_repeat(void) {
+  return strstr(folder, "/process-") != NULL;
+}
+
 static void must(assay_status st) {
   if (st) exit(70);
 }
@@ -124,6 +129,8 @@ static void write_outputs(void) {
     assay_tensor copy = {0};
     must(assay_tensor_copy(&copy, &arrays.items[i].tensor, NULL));
     if (asked("wrong_numbers")) assay_tensor_f32(&copy)[0] += 1.0f;
+    if (asked("wrong_later") && is_repeat()) assay_tensor_f32(&copy)[0] += 1.0f;
+    if (asked("other_later") && is_repeat()) assay_tensor_f32(&copy)[0] += 1e-5f;
     if (asked("all_nan"))
       for (size_t k = 0; k < copy.n_elems; k++) assay_tensor_f32(&copy)[k] = 0.0f / 0.0f;
     if (asked("wrong_padding")) assay_tensor_f32(&copy)[copy.n_elems - 1] = -0.0f;
@@ -150,7 +157,8 @@ static void write_samples(void) {
   assay_tensor samples = {0};
   int64_t n = asked("short_samples") ? task.iterations - 1 : task.iterations;
   must(assay_tensor_init(&samples, ASSAY_DTYPE_I64, 1, &n, NULL));
-  for (int64_t i = 0; i < n; i++) assay_tensor_i64(&samples)[i] = 1000000 + i;
+  int64_t base_ns = is_repeat() ? 1100000 : 1000000;
+  for (int64_t i = 0; i < n; i++) assay_tensor_i64(&samples)[i] = base_ns + i;
   if (asked("zero_sample")) assay_tensor_i64(&samples)[0] = 0;
   char *path = inside(ASSAY_WORKER_SAMPLES_FILE);
   must(assay_npy_write(path, &samples, NULL));
@@ -203,6 +211,7 @@ static void print_without_end(void) {
 /* Before anything is left behind. */
 static void misbehave_early(void) {
   if (asked("segv")) raise_default(SIGSEGV);
+  if (asked("segv_later") && is_repeat()) raise_default(SIGSEGV);
   if (asked("fpe")) raise_default(SIGFPE);
   if (asked("abort")) abort();
   if (asked("killed")) raise_default(SIGKILL);

@@ -502,6 +502,7 @@ static assay_status index_settings(const assay_plan *plan, assay_package *out, a
   out->threads = spec->threads > 0 ? spec->threads : 1;
   out->placement_runs = spec->placement_runs;
   out->timeout_ns = spec->timeout_ns;
+  out->processes = spec->processes;
   out->tolerances = assay_alloc_array(spec->n_tolerances, sizeof *out->tolerances);
   out->command = assay_alloc_array(spec->n_command, sizeof *out->command);
   if (out->tolerances == NULL || out->command == NULL) return assay_fail_memory(err, 64);

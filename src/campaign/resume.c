@@ -218,6 +218,7 @@ static assay_status same_settings(const assay_package *before, const assay_packa
   ASSAY_TRY(same_number(path, "iterations", before->iterations, now->iterations, err));
   ASSAY_TRY(same_number(path, "warm-ups", before->warmup, now->warmup, err));
   ASSAY_TRY(same_number(path, "threads", before->threads, now->threads, err));
+  ASSAY_TRY(same_number(path, "processes of a timing", before->processes, now->processes, err));
   ASSAY_TRY(same_number(path, "profiled runs", before->placement_runs, now->placement_runs, err));
   ASSAY_TRY(same_number(path, "tolerances", (int64_t)before->n_tolerances,
                         (int64_t)now->n_tolerances, err));

@@ -34,6 +34,7 @@ enum {
   KEY_THREADS,
   KEY_PROFILED,
   KEY_TIMEOUT,
+  KEY_PROCESSES,
   KEY_NO_MEMORY,
   KEY_ONLY,
   KEY_SKIP,
@@ -61,6 +62,8 @@ static const struct argp_option options[] = {
     {"warmup", KEY_WARMUP, "N", 0, "calls before them (10)", 0},
     {"threads", KEY_THREADS, "N", 0, "threads within an operator (1)", 0},
     {"placement-runs", KEY_PROFILED, "N", 0, "profiled calls of a placement run (3)", 0},
+    {"processes", KEY_PROCESSES, "N", 0,
+     "make each timing in N fresh processes, and say how far apart they are (1)", 0},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "end a run that takes longer (1800)", 0},
     {"no-memory", KEY_NO_MEMORY, NULL, 0, "do not sample memory while a run is timed", 0},
     {NULL, 0, NULL, 0, "How to judge:", 2},
@@ -153,6 +156,9 @@ static assay_status take(arguments *a, int key, const char *value) {
     return assay_text_parse_int(value, "--threads", 1, THREADS_MAX, &spec->threads, &a->err);
   case KEY_PROFILED:
     return assay_text_parse_int(value, "--placement-runs", 1, most, &spec->placement_runs, &a->err);
+  case KEY_PROCESSES:
+    return assay_text_parse_int(value, "--processes", 1, ASSAY_CAMPAIGN_PROCESSES_MAX,
+                                &spec->processes, &a->err);
   case KEY_TIMEOUT:
     return set_timeout(a, value);
   case KEY_ATOL:

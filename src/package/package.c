@@ -27,7 +27,7 @@ static const assay_field settings_fields[] = {
     ASSAY_FIELD(assay_package, placement_runs, COUNT),
     ASSAY_FIELD(assay_package, timeout_ns, COUNT),
 };
-static const char *const settings_others[] = {"tolerances"};
+static const char *const settings_others[] = {"processes", "tolerances"};
 
 static const assay_field runtime_fields[] = {
     ASSAY_FIELD(assay_package_runtime, name, NAME),
@@ -134,6 +134,7 @@ static assay_status read_settings(const assay_json *root, assay_package *out, as
   ASSAY_TRY(assay_json_need_object(root, "settings", &settings, err));
   ASSAY_TRY(assay_fields_read(settings, settings_fields, N_OF(settings_fields), settings_others,
                               N_OF(settings_others), out, err));
+  ASSAY_TRY(assay_json_need_int(settings, "processes", 1, INT64_MAX, &out->processes, err));
   assay_status st = read_list(settings, "tolerances", read_tolerance, sizeof *out->tolerances,
                               &list, &out->n_tolerances, err);
   out->tolerances = list;
@@ -260,6 +261,7 @@ done:
 static void put_settings(const assay_package *package, assay_json_builder *b) {
   assay_json_begin_object(b, "settings");
   assay_fields_put(settings_fields, N_OF(settings_fields), package, b);
+  assay_json_put_int(b, "processes", package->processes > 0 ? package->processes : 1);
   assay_json_begin_array(b, "tolerances");
   for (size_t i = 0; i < package->n_tolerances; i++) {
     const assay_package_tolerance *tolerance = &package->tolerances[i];

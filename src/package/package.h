@@ -8,7 +8,7 @@
  *   "finished_at": null | "…",        null: the campaign was not finished, and "files" is empty
  *   "command": ["assay", "run", …],
  *   "settings": {"iterations": 100, "warmup": 10, "threads": 1, "placement_runs": 3,
- *                "timeout_ns": 1,
+ *                "timeout_ns": 1, "processes": 1,
  *                "tolerances": [{"head": null | "bid", "atol": null | 0.001,
  *                                "rtol": null | 0.003}]},
  *   "runtimes": [{"name": "cpu", "sha256": "…", "spec": {…}, "library_path": "…",
@@ -71,6 +71,7 @@ typedef struct assay_package {
   char **command;
   size_t n_command;
   int64_t iterations, warmup, threads, placement_runs, timeout_ns;
+  int64_t processes; /* that each timing is made in; 0 counts as 1 */
   assay_package_tolerance *tolerances;
   size_t n_tolerances;
   assay_package_runtime *runtimes;

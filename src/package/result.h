@@ -46,6 +46,8 @@
  *   ],
  *   "numbers_reason": null | "one line",       why the numbers verdict is not a pass
  *   "placement": null | {…},                   the members of assay_result_placement
+ *   "processes": null | {…},                   as result_processes.h has it; null where the timing
+ *                                              was not repeated
  *   "memory": null | {…},                      as result_memory.h has it; null in placement mode
  *   "verdicts": {"numbers": "pass" | "fail" | "unknown" | "not_applicable",
  *                "placement": …, "timing": …, "completeness": …},
@@ -64,6 +66,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "package/result_memory.h"
+#include "package/result_processes.h"
 
 #define ASSAY_RESULT_SCHEMA "assay/result/1"
 
@@ -242,6 +245,7 @@ typedef struct assay_result {
   size_t n_comparisons;
   char *numbers_reason; /* or NULL */
   assay_result_placement placement;
+  assay_result_processes processes;
   assay_result_memory memory;
   assay_verdict numbers, placed, timed, completeness;
   assay_result_file *files;

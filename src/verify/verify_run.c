@@ -329,6 +329,7 @@ static assay_status plan_digest(const checking *c, char out[65], assay_error *er
   } else {
     assay_json_put_int(b, "iterations", package->iterations);
     assay_json_put_int(b, "warmup", package->warmup);
+    if (package->processes > 1) assay_json_put_int(b, "processes", package->processes);
     assay_json_put_bool(b, "memory", c->run->found.memory.known);
     assay_json_put_string(b, "mask_input", c->run->manifest->mask_input);
     assay_json_put_bool(b, "zero_at_padding", c->run->manifest->architecture != NULL);
