@@ -147,8 +147,13 @@ static assay_status add_all(const assay_export_spec *spec, bundle_cases *cases, 
 
 static assay_status make_cases(const assay_export_spec *spec, bundle_cases *cases,
                                assay_error *err) {
+  assay_status st = ASSAY_OK;
   if (spec->pad_to > 0)
-    ASSAY_TRY(check_shape(&spec->config, /*b=*/1, spec->pad_to, ASSAY_E_ARGUMENT, err));
+    st = check_shape(&spec->config, /*b=*/1, spec->pad_to, ASSAY_E_ARGUMENT, err);
+  if (st) {
+    assay_error_in(err, "padding of events");
+    return st;
+  }
   ASSAY_TRY(bundle_datasets_open(spec, &cases->datasets, err));
   cases->cap =
       spec->n_inputs + spec->n_sweep + spec->n_batches + spec->n_datasets * spec->n_events + 1;

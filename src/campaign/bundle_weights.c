@@ -10,8 +10,10 @@
 #include "base/text.h"
 #include "base/zip.h"
 #include "campaign/bundle_case.h"
+#include "checkpoint/pickle_globals.h"
 #include "checkpoint/pickle_json.h"
 #include "checkpoint/state_dict.h"
+#include "checkpoint/torch_file.h"
 #include "package/npz.h"
 
 #define CONFIG_MAX_BYTES ((size_t)16 << 20)
@@ -28,13 +30,40 @@ static bool is_pickle(const assay_buf *bytes, const char *path) {
   return assay_text_has_suffix(path, ".pkl") && text[strspn(text, " \t\r\n")] != '{';
 }
 
+/* A pickle is read as data, so that nothing in it can do harm here; but what names the means to is
+ * no file of a training, and whoever sent it should not be trusted with the rest. */
+static assay_status refuse_dangerous(const assay_pickle *pickle, assay_error *err) {
+  assay_pickle_globals globals = {0};
+  assay_status st = assay_pickle_globals_init(pickle, &globals, err);
+  for (size_t i = 0; i < globals.n && st == ASSAY_OK; i++) {
+    const assay_pickle_global_use *use = &globals.items[i];
+    if (use->safety == ASSAY_PICKLE_DANGEROUS)
+      st = assay_fail(
+          err, ASSAY_E_UNSUPPORTED,
+          "its pickle names '%s.%s', which can do harm where the file is unpickled (here "
+          "nothing was run); no training needs it: do not trust this file",
+          use->module, use->name);
+  }
+  assay_pickle_globals_reset(&globals);
+  return st;
+}
+
+static assay_status check_pickle(const assay_buf *bytes, assay_error *err) {
+  assay_pickle *pickle = NULL;
+  ASSAY_TRY(assay_pickle_parse(bytes->data, bytes->size_bytes, /*limits=*/NULL, &pickle, err));
+  const assay_status st = refuse_dangerous(pickle, err);
+  assay_pickle_destroy(pickle);
+  return st;
+}
+
 static assay_status parse_config(const assay_buf *bytes, const char *path, const char *arch,
                                  assay_mlpf_config *out, assay_error *err) {
   assay_buf text = {0};
   assay_json *tree = NULL;
   assay_status st = ASSAY_OK;
   if (is_pickle(bytes, path)) {
-    st = assay_config_pickle_decode(bytes->data, bytes->size_bytes, &text, err);
+    st = check_pickle(bytes, err);
+    if (st == ASSAY_OK) st = assay_config_pickle_decode(bytes->data, bytes->size_bytes, &text, err);
     if (st == ASSAY_OK) st = assay_json_parse(text.data, text.size_bytes, &tree, err);
   } else {
     st = assay_json_parse(bytes->data, bytes->size_bytes, &tree, err);
@@ -98,6 +127,16 @@ static assay_status read_npz(const char *path, assay_state_dict *out, assay_erro
   return st;
 }
 
+static assay_status read_torch(const char *path, assay_state_dict *out, assay_error *err) {
+  assay_torch_file *file = NULL;
+  ASSAY_TRY(assay_torch_file_open(path, &file, err));
+  assay_status st = refuse_dangerous(assay_torch_file_pickle(file), err);
+  if (st == ASSAY_OK) st = assay_state_dict_of_torch(file, out, err);
+  assay_torch_file_close(file);
+  if (st) assay_error_in(err, "checkpoint '%s'", path);
+  return st;
+}
+
 /* The state dict of a file of any of the kinds; out_origin is what the manifest calls it. */
 static assay_status read_dict(const char *path, assay_state_dict *out, const char **out_origin,
                               assay_error *err) {
@@ -110,7 +149,8 @@ static assay_status read_dict(const char *path, assay_state_dict *out, const cha
   }
   *out_origin = npz ? "npz" : kind == ASSAY_CHECKPOINT_SAFETENSORS ? "safetensors" : "checkpoint";
   if (npz) return read_npz(path, out, err);
-  return assay_state_dict_read(path, out, err);
+  if (kind == ASSAY_CHECKPOINT_SAFETENSORS) return assay_state_dict_read(path, out, err);
+  return read_torch(path, out, err);
 }
 
 /* --- what the manifest says

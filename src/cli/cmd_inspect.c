@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/zip.h"
+#include "checkpoint/torch_file.h"
 #include "cli/cli.h"
 #include "cli/inspect.h"
 #include "dataset/array_record.h"
@@ -20,17 +21,22 @@
 typedef struct inspect_args {
   const char *path;
   bool json;
-  bool has_event;    /* one example of a dataset */
-  int64_t event;     /* its index in the split */
-  const char *split; /* or NULL */
+  bool has_event;       /* one example of a dataset */
+  int64_t event;        /* its index in the split */
+  const char *split;    /* or NULL */
+  const char *save_npz; /* or NULL */
 } inspect_args;
 
-enum { KEY_JSON = 0x100, KEY_EVENT, KEY_SPLIT };
+enum { KEY_JSON = 0x100, KEY_EVENT, KEY_SPLIT, KEY_SAVE_NPZ };
 
 static const struct argp_option options[] = {
     {"json", KEY_JSON, NULL, 0, "print one JSON document (schema assay/inspect/1)", 0},
     {"event", KEY_EVENT, "I", 0, "of a dataset: the arrays of event I, counted from 0", 0},
     {"split", KEY_SPLIT, "NAME", 0, "with --event: the split it is in (default test)", 0},
+    {"save-npz", KEY_SAVE_NPZ, "FILE", 0,
+     "of a PyTorch or safetensors file: write the tensors to FILE, those of a state dict under the "
+     "names that assay export --weights reads",
+     0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -47,6 +53,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return 0;
   case KEY_SPLIT:
     args->split = value;
+    return 0;
+  case KEY_SAVE_NPZ:
+    args->save_npz = value;
     return 0;
   case ARGP_KEY_ARG:
     if (args->path != NULL)
@@ -71,9 +80,11 @@ static const struct argp argp = {
     "manifest "
     "names), a package, an ONNX model, a .npy or .npz file, a JSON configuration of a model, a "
     "profile of "
-    "ONNX Runtime, a TFDS dataset (the folder of a version), an ArrayRecord file.\v"
+    "ONNX Runtime, a PyTorch checkpoint, a pickle, a safetensors file (all three as data: nothing "
+    "in them is run), a TFDS dataset (the folder of a version), an ArrayRecord file.\v"
     "Example: assay inspect --json demo/bundles/attention-cld\n"
     "         assay inspect --event 0 --split test data/cms_pf_ttbar/1/3.0.0\n"
+    "         assay inspect --save-npz weights.npz checkpoints/checkpoint-100000.pth\n"
     "Exit status: 0 described; 2 wrong usage, nothing there, damaged, or none of these (one line "
     "says what it "
     "looks like), or a bundle whose files are not as its manifest says (described all the same).",
@@ -104,10 +115,6 @@ static const struct {
     {"\x89HDF\r\n", 6, "an HDF5 file"},
     {"\x89PNG", 4, "a PNG picture"},
     {"%PDF", 4, "a PDF document"},
-    {"\x80\x02", 2, "a Python pickle"},
-    {"\x80\x03", 2, "a Python pickle"},
-    {"\x80\x04", 2, "a Python pickle"},
-    {"\x80\x05", 2, "a Python pickle"},
     {"ORTM", 4, "a model in ONNX Runtime's own format"},
 };
 
@@ -148,17 +155,34 @@ static assay_status recognise_zip(const char *path, describe_fn *out, assay_erro
   for (size_t i = 0; i < n; i++) {
     const char *name = assay_zip_at(zip, i)->name;
     n_arrays += assay_text_has_suffix(name, ".npy");
-    is_torch = is_torch || assay_text_has_suffix(name, "/data.pkl");
+    is_torch =
+        is_torch || strcmp(name, "data.pkl") == 0 || assay_text_has_suffix(name, "/data.pkl");
   }
   assay_zip_close(zip);
-  if (n_arrays > 0 || n == 0) {
-    *out = inspect_npz;
+  if (is_torch || n_arrays > 0 || n == 0) {
+    *out = is_torch ? inspect_torch : inspect_npz;
     return ASSAY_OK;
   }
-  return fail_looks(path,
-                    is_torch ? "a PyTorch checkpoint, which inspect does not describe"
-                             : "a zip archive without arrays",
-                    err);
+  return fail_looks(path, "a zip archive without arrays", err);
+}
+
+/* What the checkpoint room reads, or says better than others why it does not; NULL for others. */
+static describe_fn describe_checkpoint(const char *path, const assay_buf *head) {
+  switch (assay_checkpoint_kind_of(head->data, head->size_bytes)) {
+  case ASSAY_CHECKPOINT_LEGACY:
+  case ASSAY_CHECKPOINT_TAR:
+    return inspect_torch;
+  case ASSAY_CHECKPOINT_PICKLE:
+    return inspect_pickle;
+  case ASSAY_CHECKPOINT_SAFETENSORS:
+    return inspect_safetensors;
+  case ASSAY_CHECKPOINT_ZIP:
+  case ASSAY_CHECKPOINT_LFS_POINTER:
+  case ASSAY_CHECKPOINT_OTHER:
+    break;
+  }
+  /* protocols 0 and 1 have no magic */
+  return assay_text_has_suffix(path, ".pkl") ? inspect_pickle : NULL;
 }
 
 /* Protobuf has no magic: a model is what can be read as one. Its first field is the IR version (tag
@@ -175,10 +199,8 @@ static assay_status recognise_other(const char *path, const assay_buf *head, des
                 memcmp(head->data, other_rows[i].magic, other_rows[i].n) == 0;
     if (fits) return fail_looks(path, other_rows[i].what, err);
   }
-  bool is_safetensors =
-      head->size_bytes > 16 && head->data[8] == '{' && head->data[6] == 0 && head->data[7] == 0;
-  if (is_safetensors)
-    return fail_looks(path, "a safetensors file, which inspect does not describe", err);
+  *out = describe_checkpoint(path, head);
+  if (*out != NULL) return ASSAY_OK;
   if (may_be_model(path, head)) {
     *out = inspect_model;
     return ASSAY_OK;
@@ -278,6 +300,12 @@ static assay_status print_json(assay_json_builder *json, assay_error *err) {
 
 static assay_status describe_as(const inspect_args *args, describe_fn describe,
                                 assay_json_builder *json, assay_error *err) {
+  const bool has_tensors = describe == inspect_torch || describe == inspect_safetensors;
+  if (args->save_npz != NULL && !has_tensors)
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "--save-npz is for PyTorch and safetensors files, '%s' is none", args->path);
+  if (args->save_npz != NULL)
+    ASSAY_TRY(inspect_save_npz(args->path, describe == inspect_torch, args->save_npz, err));
   if (!args->has_event) return describe(args->path, json, err);
   if (describe != inspect_dataset)
     return assay_fail(err, ASSAY_E_ARGUMENT, "--event is for datasets, '%s' is none", args->path);

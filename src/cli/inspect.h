@@ -47,6 +47,19 @@ assay_status inspect_example(const char *path, const char *split, uint64_t index
 assay_status inspect_array_record(const char *path, assay_json_builder *json,
                                   assay_error *err) ASSAY_NODISCARD;
 
+/* A file of torch.save, a pickle (of a configuration, or of anything), a safetensors file: read as
+ * data, nothing in them is run. */
+assay_status inspect_torch(const char *path, assay_json_builder *json,
+                           assay_error *err) ASSAY_NODISCARD;
+assay_status inspect_pickle(const char *path, assay_json_builder *json,
+                            assay_error *err) ASSAY_NODISCARD;
+assay_status inspect_safetensors(const char *path, assay_json_builder *json,
+                                 assay_error *err) ASSAY_NODISCARD;
+/* Writes the tensors of the first or the last of these as .npz: the state dict under the model's
+ * own names, or without one all tensors under their paths. */
+assay_status inspect_save_npz(const char *path, bool is_torch, const char *npz_path,
+                              assay_error *err) ASSAY_NODISCARD;
+
 /* ---- what arrays hold ---- */
 
 typedef struct inspect_values {
@@ -87,6 +100,7 @@ typedef struct inspect_table {
 void inspect_table_add(inspect_table *table, const char *format, ...) ASSAY_PRINTF(2, 3);
 /* label: in front of the first row, indented; later rows stand below. Resets the table. */
 void inspect_table_print(inspect_table *table, const char *label);
+void inspect_table_reset(inspect_table *table);
 
 /* Three cells: least, greatest, what is not finite. */
 void inspect_table_add_values(inspect_table *table, assay_dtype dtype,

@@ -133,6 +133,10 @@ void inspect_table_print(inspect_table *table, const char *label) {
     print_row(table, columns, row);
   }
   if (table->failed) printf("  (memory ran out: some of this is missing)\n");
+  inspect_table_reset(table);
+}
+
+void inspect_table_reset(inspect_table *table) {
   for (size_t i = 0; i < table->n; i++) assay_free(table->cells[i]);
   assay_free(table->cells);
   *table = (inspect_table){.n_cols = table->n_cols};
