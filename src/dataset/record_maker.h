@@ -79,8 +79,14 @@ static inline void maker_emit(record_maker *m, uint64_t begin, uint64_t end, con
 
 /* Zeroes with block headers up to end. */
 static inline void maker_pad(record_maker *m, uint64_t begin, uint64_t end) {
-  static const uint8_t zero;
-  while (m->bytes.size_bytes < end) maker_emit(m, begin, end, &zero, 1);
+  static const uint8_t zeroes[4096];
+  while (m->bytes.size_bytes < end) {
+    uint64_t at = m->bytes.size_bytes, in_block = at % ASSAY_RIEGELI_BLOCK_BYTES;
+    uint64_t n = in_block == 0 ? 1 : ASSAY_RIEGELI_BLOCK_BYTES - in_block;
+    if (n > end - at) n = end - at;
+    if (n > sizeof zeroes) n = sizeof zeroes;
+    maker_emit(m, begin, end, zeroes, (size_t)n);
+  }
 }
 
 /* A chunk at the end of the file; where it begins is returned. */
