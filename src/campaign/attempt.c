@@ -351,6 +351,13 @@ static assay_status check_identity(attempt *a, assay_error *err) {
         err, ASSAY_E_MISMATCH,
         "the library that was mapped ('%s') is not the one that was asked for, by SHA-256",
         facts->library_path);
+  const char *plugin = a->runtime->spec.plugin;
+  library = plugin != NULL ? mapped(facts, plugin) : NULL;
+  if (plugin != NULL &&
+      (library == NULL || strcmp(library->sha256, a->runtime->spec.plugin_sha256) != 0))
+    return assay_fail(err, ASSAY_E_MISMATCH,
+                      "the plug-in that was asked for ('%s') is not what was mapped, by SHA-256",
+                      plugin);
   if (strcmp(facts->model_sha256, keys->model_sha256) != 0)
     return assay_fail(err, ASSAY_E_MISMATCH,
                       "the graph that was executed is not the one that was asked for, by SHA-256");

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "campaign/attempt.h"
+#include "campaign/graphs.h"
 #include "campaign/machine.h"
 #include "campaign/package_lock.h"
 #include "campaign/plan.h"
@@ -131,6 +132,7 @@ static assay_status open_place(campaign *c, assay_error *err) {
     assay_machine_now(c->started_at);
   ASSAY_TRY(remove_unfinished(c, "", err));
   ASSAY_TRY(remove_unfinished(c, "machines", err));
+  ASSAY_TRY(remove_unfinished(c, "graphs", err));
   ASSAY_TRY(assay_folder_remove(c->plan.work_folder, err));
   return assay_folder_create(c->plan.work_folder, err);
 }
@@ -343,6 +345,7 @@ static assay_status run_locked(campaign *c, assay_error *err) {
   ASSAY_TRY(make_runs(c, err));
   if (c->summary.was_cancelled || is_sealed(c)) return ASSAY_OK;
   ASSAY_TRY(assay_resume_prune(&c->plan, err));
+  ASSAY_TRY(assay_graphs_store(&c->plan, err));
   return seal(c, err);
 }
 

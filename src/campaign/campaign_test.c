@@ -134,6 +134,24 @@ static void write_bundle(const char *path, double base) {
   assay_free(model);
 }
 
+/* Makes the bundle one of static shapes: a graph for each case, the same one where `same`. */
+static void make_static(const char *bundle, bool same) {
+  assay_manifest m = {0};
+  must(assay_manifest_read(bundle, &m, err));
+  for (size_t i = 0; i < m.n_cases; i++) {
+    assay_manifest_file *model = &m.cases[i].model;
+    model->file = assay_format("model-%zu.onnx", i);
+    char *path = assay_path_join(bundle, model->file);
+    must(assay_file_write(path, same || i == 0 ? "graph a" : "graph b", 7, err));
+    must(assay_sha256_file(path, model->sha256, &model->size_bytes, err));
+    assay_free(path);
+  }
+  assay_free(m.shapes);
+  m.shapes = assay_strdup("static");
+  must(assay_manifest_write(&m, bundle, err));
+  assay_manifest_reset(&m);
+}
+
 /* how: what the worker does wrong, as FAKE_WORKER has it; "" for nothing. */
 static void write_runtime(const scene *s, const char *how) {
   char *text = assay_format("{\"library\": \"%s/bundle/model.onnx\", \"provider\": \"cuda\", "
@@ -470,6 +488,62 @@ static void a_second_candidate_is_a_warning(void **state) {
   assert_int_equal(result.n_warnings, 1);
   assert_non_null(strstr(result.warnings[0], "two candidates of libx.so"));
   assay_result_reset(&result);
+  close_scene(&s);
+}
+
+/* --- graphs of one shape -------------------------------------------------------------------------
+ */
+
+static size_t count_graphs(const scene *s) {
+  assay_names names = {0};
+  char *folder = file_in(s, "graphs");
+  if (assay_path_kind_of(folder) == ASSAY_PATH_FOLDER) must(assay_folder_list(folder, &names, err));
+  size_t n = names.n;
+  for (size_t i = 0; i < n; i++) {
+    char sha256[65], *path = assay_path_join(folder, names.items[i]);
+    must(assay_sha256_file(path, sha256, NULL, err));
+    assert_memory_equal(names.items[i], sha256, 64);
+    assert_string_equal(names.items[i] + 64, ".onnx");
+    assay_free(path);
+  }
+  assay_names_reset(&names);
+  assay_free(folder);
+  return n;
+}
+
+static void an_executed_graph_is_kept_once(void **state) {
+  (void)state;
+  static const char *const only[] = {"a"};
+  scene s;
+  open_scene(&s);
+  run(&s);
+  assert_int_equal(count_graphs(&s), 0); /* dynamic */
+  make_static(s.bundle, /*same=*/false);
+  s.spec.only = only;
+  s.spec.n_only = 1;
+  assert_int_equal(run(&s).n_missing, 2);
+  assert_int_equal(count_graphs(&s), 1);
+  s.spec.n_only = 0;
+  assert_int_equal(run(&s).n_passed, 4);
+  assert_int_equal(count_graphs(&s), 2);
+  check_sealed(&s);
+  char *stray = file_in(&s, "graphs/stray.onnx");
+  must(assay_file_write(stray, "x", 1, err));
+  make_static(s.bundle, /*same=*/true);
+  assert_int_equal(run(&s).n_made, 2);
+  assert_int_equal(count_graphs(&s), 1);
+  assay_names names = {0};
+  char *folder = file_in(&s, "graphs");
+  must(assay_folder_list(folder, &names, err));
+  char *graph = assay_format("graphs/%s", names.items[0]);
+  /* A link shares its bytes with the bundle's file; the bundle is mended, and so is the graph. */
+  char *path = file_in(&s, graph);
+  must(assay_file_write(path, "graph c", 7, err));
+  assert_int_equal(run(&s).n_passed, 4);
+  assert_int_equal(count_graphs(&s), 1);
+  check_sealed(&s);
+  assay_names_reset(&names);
+  assay_free(stray), assay_free(folder), assay_free(graph), assay_free(path);
   close_scene(&s);
 }
 
@@ -813,6 +887,7 @@ int main(void) {
       cmocka_unit_test(a_hanging_worker_is_ended_in_time),
       cmocka_unit_test(odd_talk_does_no_harm),
       cmocka_unit_test(a_second_candidate_is_a_warning),
+      cmocka_unit_test(an_executed_graph_is_kept_once),
       cmocka_unit_test(a_timing_is_repeated_in_fresh_processes),
       cmocka_unit_test(a_process_that_differs_is_said),
       cmocka_unit_test(a_changed_file_is_never_trusted),

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "package/fields.h"
 #include "runtime/ort.h"
@@ -94,6 +95,7 @@ static assay_status set_provider(const char *name, assay_runtime_spec *out, assa
                                       "coreml",   "vitisai", "acl",      "armnn"};
   const char *full = assay_ort_provider_full_name(name);
   if (full != NULL) return duplicate(full, &out->provider, err);
+  if (out->plugin != NULL && name[0] != '\0') return duplicate(name, &out->provider, err);
   const char *near = assay_text_nearest(name, names, N_OF(names));
   return assay_fail(err, ASSAY_E_ARGUMENT,
                     "provider '%s' is not known%s%s%s; expected one such as cpu, cuda or migraphx",
@@ -110,20 +112,48 @@ static assay_status read_env(const assay_json *root, assay_runtime_spec *out, as
   return ASSAY_OK;
 }
 
-static assay_status read_library(const assay_json *root, const char *folder,
-                                 assay_runtime_spec *out, assay_error *err) {
-  const assay_json *library = assay_json_get(root, "library");
+/* A path, or nothing; a relative one is taken from the folder. */
+static assay_status read_path(const assay_json *root, const char *key, const char *folder,
+                              char **out, assay_error *err) {
+  const assay_json *member = assay_json_get(root, key);
   const char *path = NULL;
-  if (library == NULL || assay_json_kind_of(library) == ASSAY_JSON_NULL) return ASSAY_OK;
-  ASSAY_TRY(assay_json_need_string(root, "library", &path, err));
-  out->library = assay_path_join(folder, path);
-  return out->library != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(path) + 1);
+  if (member == NULL || assay_json_kind_of(member) == ASSAY_JSON_NULL) return ASSAY_OK;
+  ASSAY_TRY(assay_json_need_string(root, key, &path, err));
+  *out = assay_path_join(folder, path);
+  return *out != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(path) + 1);
+}
+
+/* The plug-in by its path as the loader takes it, and by its contents. One that is not there makes
+ * runs that fail, each with the loader's reason. */
+static assay_status read_plugin(const assay_json *root, const char *folder, assay_runtime_spec *out,
+                                assay_error *err) {
+  char asked[65] = "";
+  const assay_json *member = assay_json_get(root, "plugin_sha256");
+  if (member != NULL && assay_json_kind_of(member) != ASSAY_JSON_NULL)
+    ASSAY_TRY(assay_fields_sha256(root, "plugin_sha256", /*may_be_empty=*/true, asked, err));
+  ASSAY_TRY(read_path(root, "plugin", folder, &out->plugin, err));
+  if (out->plugin == NULL)
+    return asked[0] == '\0' ? ASSAY_OK
+                            : assay_fail(err, ASSAY_E_FORMAT,
+                                         "'plugin_sha256' without 'plugin' would have no effect");
+  char *real = realpath(out->plugin, NULL); /* by malloc, not by our door */
+  if (real == NULL) return ASSAY_OK;
+  assay_free(out->plugin);
+  out->plugin = assay_strdup(real);
+  free(real);
+  if (out->plugin == NULL) return assay_fail_memory(err, 256);
+  if (assay_path_kind_of(out->plugin) != ASSAY_PATH_FILE) return ASSAY_OK;
+  ASSAY_TRY(assay_sha256_file(out->plugin, out->plugin_sha256, /*out_size_bytes=*/NULL, err));
+  if (asked[0] == '\0' || strcmp(asked, out->plugin_sha256) == 0) return ASSAY_OK;
+  return assay_fail(err, ASSAY_E_MISMATCH, "plug-in '%s': expected SHA-256 %s, found %s",
+                    out->plugin, asked, out->plugin_sha256);
 }
 
 static assay_status read_root(const assay_json *root, const char *folder, assay_runtime_spec *out,
                               assay_error *err) {
-  static const char *const keys[] = {"schema",  "library", "provider",        "options",
-                                     "session", "env",     "placement_policy"};
+  static const char *const keys[] = {"schema",  "library",       "provider",
+                                     "plugin",  "plugin_sha256", "options",
+                                     "session", "env",           "placement_policy"};
   const char *provider = NULL;
   if (assay_json_kind_of(root) != ASSAY_JSON_OBJECT)
     return assay_fail(err, ASSAY_E_FORMAT, "expected an object, found %s",
@@ -132,8 +162,9 @@ static assay_status read_root(const assay_json *root, const char *folder, assay_
     ASSAY_TRY(assay_json_need_schema(root, "runtime", 1, err));
   ASSAY_TRY(assay_json_only_keys(root, keys, N_OF(keys), err));
   ASSAY_TRY(assay_json_need_string(root, "provider", &provider, err));
+  ASSAY_TRY(read_path(root, "library", folder, &out->library, err));
+  ASSAY_TRY(read_plugin(root, folder, out, err));
   ASSAY_TRY(set_provider(provider, out, err));
-  ASSAY_TRY(read_library(root, folder, out, err));
   ASSAY_TRY(read_settings(root, "options", /*may_be_null=*/false, &out->options, err));
   ASSAY_TRY(read_session(root, out, err));
   ASSAY_TRY(read_env(root, out, err));
@@ -239,6 +270,9 @@ void assay_runtime_spec_put(const assay_runtime_spec *spec, assay_json_builder *
   assay_json_put_string(b, "schema", "assay/runtime/1");
   assay_json_put_string(b, "library", spec->library);
   assay_json_put_string(b, "provider", spec->provider);
+  assay_json_put_string(b, "plugin", spec->plugin);
+  assay_json_put_string(b, "plugin_sha256",
+                        spec->plugin_sha256[0] != '\0' ? spec->plugin_sha256 : NULL);
   assay_settings_put(&spec->options, b, "options");
   put_session(spec, b);
   assay_settings_put(&spec->env, b, "env");
@@ -268,6 +302,7 @@ assay_status assay_runtime_spec_sha256(const assay_runtime_spec *spec, char out_
   assay_runtime_spec without = *spec; /* borrows; never reset */
   assay_json *json = NULL;
   without.library = NULL;
+  without.plugin = NULL;
   ASSAY_TRY(to_json(&without, &json, err));
   assay_status st = assay_fields_digest(json, out_hex, err);
   assay_json_destroy(json);
@@ -280,6 +315,7 @@ void assay_runtime_spec_reset(assay_runtime_spec *spec) {
   assay_free(spec->label);
   assay_free(spec->library);
   assay_free(spec->provider);
+  assay_free(spec->plugin);
   assay_settings_reset(&spec->options);
   assay_settings_reset(&spec->config);
   assay_settings_reset(&spec->free_dims);

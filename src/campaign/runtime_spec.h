@@ -4,12 +4,14 @@
  * {
  *   "schema": "assay/runtime/1",                 may be absent
  *   "library": "/path/to/libonnxruntime.so",     absent: $ASSAY_ORT, deps/ beside the program,
- * system "provider": "cuda",                          short or full name; required "options":
- * {"device_id": "0"},               provider options: strings, numbers or booleans "session":
- * {"intra_threads": 1, "inter_threads": 1, "graph_optimization_level": 99, "memory_arena": true,
- * "config": {"key": "value"}, "free_dims": {"N": 100}}, "env": {"NVIDIA_TF32_OVERRIDE": "0",
- * "LD_PRELOAD": null},     null: unset "placement_policy": {"allowed_cpu_ops": ["Shape"],
- * "max_copies": null}
+ * system "provider": "cuda",                          short or full name; required "plugin":
+ * "/path/to/libprovider.so",         brings the provider (ONNX Runtime 1.22 or newer); absent: the
+ * library has it. With one, the provider may have any name "plugin_sha256": "…", absent: whatever
+ * is there; given: it must be this "options": {"device_id": "0"},               provider options:
+ * strings, numbers or booleans "session": {"intra_threads": 1, "inter_threads": 1,
+ * "graph_optimization_level": 99, "memory_arena": true, "config": {"key": "value"}, "free_dims":
+ * {"N": 100}}, "env": {"NVIDIA_TF32_OVERRIDE": "0", "LD_PRELOAD": null},     null: unset
+ *   "placement_policy": {"allowed_cpu_ops": ["Shape"], "max_copies": null}
  * }
  *
  * Every member but the provider may be absent. Unknown ones are refused. */
@@ -26,10 +28,12 @@
 
 /* All zeroes is a valid empty one; everything is owned. */
 typedef struct assay_runtime_spec {
-  char *name;     /* of the folder under runs/; unique in a campaign */
-  char *label;    /* what the user typed */
-  char *library;  /* path, or NULL: to be found */
-  char *provider; /* full name */
+  char *name;             /* of the folder under runs/; unique in a campaign */
+  char *label;            /* what the user typed */
+  char *library;          /* path, or NULL: to be found */
+  char *provider;         /* full name */
+  char *plugin;           /* path, or NULL */
+  char plugin_sha256[65]; /* "" without one, or where it cannot be read */
   assay_settings options;
   int intra_threads, inter_threads; /* 0: not said */
   int graph_optimization_level;     /* -1: not said */
@@ -43,7 +47,9 @@ typedef struct assay_runtime_spec {
 
 /* text: "cpu", "cpu@/path/to/lib.so", "a100.json", or "a100" when a100.json is there. The name is
  * the part before '@' or the file's without .json; the campaign makes it unique.
- * Errors: ARGUMENT (unknown provider: the nearest is named), IO, FORMAT, MEMORY. */
+ * Errors: ARGUMENT (unknown provider: the nearest is named), IO, FORMAT, MISMATCH (plug-in),
+ * MEMORY.
+ */
 assay_status assay_runtime_spec_parse(const char *text, assay_runtime_spec *out,
                                       assay_error *err) ASSAY_NODISCARD;
 
@@ -58,8 +64,9 @@ void assay_runtime_spec_reset(assay_runtime_spec *spec);
  * package. Keys of options, config, free_dims and env are sorted. */
 void assay_runtime_spec_put(const assay_runtime_spec *spec, assay_json_builder *b, const char *key);
 
-/* SHA-256 of that as compact JSON with "library" null: the library counts by its content, not by
- * its path. *out_json (may be NULL), with the path, is released with assay_json_destroy. */
+/* SHA-256 of that as compact JSON with "library" and "plugin" null: they count by their contents,
+ * not by their paths. *out_json (may be NULL), with the path, is released with assay_json_destroy.
+ */
 assay_status assay_runtime_spec_sha256(const assay_runtime_spec *spec, char out_hex[65],
                                        assay_json **out_json, assay_error *err) ASSAY_NODISCARD;
 

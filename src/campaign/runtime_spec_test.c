@@ -84,6 +84,32 @@ static void a_file_says_everything(void **state) {
   assay_runtime_spec_reset(&spec);
 }
 
+/* Brings a provider of any name; counts by its contents and not by where it lies. */
+static void a_plug_in_counts_by_its_contents(void **state) {
+  (void)state;
+  assay_runtime_spec specs[3] = {0};
+  char sha256[3][65];
+  const char *const files[] = {"ep.so", "copy.so", "ep.so"}, *const contents[] = {"x", "x", "y"};
+  for (size_t i = 0; i < 3; i++) {
+    char *path = assay_path_join(folder, files[i]);
+    assert_int_equal(assay_file_write(path, contents[i], 1, NULL), ASSAY_OK);
+    char *text = assay_format("{\"provider\": \"my_ep\", \"plugin\": \"%s\"}", files[i]);
+    parse_file(text, &specs[i]);
+    assert_string_equal(specs[i].provider, "my_ep");
+    assert_string_equal(assay_path_name(specs[i].plugin), files[i]); /* beside the file */
+    assert_int_equal(assay_runtime_spec_sha256(&specs[i], sha256[i], NULL, NULL), ASSAY_OK);
+    assay_session_plan plan = {0};
+    assert_int_equal(assay_session_plan_init(&specs[i], &plan, NULL), ASSAY_OK);
+    assert_ptr_equal(plan.spec.plugin_path, specs[i].plugin);
+    assay_session_plan_reset(&plan);
+    assay_free(text);
+    assay_free(path);
+  }
+  assert_string_equal(sha256[0], sha256[1]);
+  assert_string_not_equal(sha256[0], sha256[2]);
+  for (size_t i = 0; i < 3; i++) assay_runtime_spec_reset(&specs[i]);
+}
+
 static void what_is_resolved_resolves_to_itself(void **state) {
   (void)state;
   assay_runtime_spec first = {0}, second = {0};
@@ -134,6 +160,15 @@ typedef struct wrong {
 static const wrong wrongs[] = {
     {"[]", "object"},
     {"{}", "provider"},
+    {"{\"provider\": \"my_ep\"}", "is not known"},
+    {"{\"provider\": \"my_ep\", \"plugin\": 1}", "plugin"},
+    {"{\"provider\": \"\", \"plugin\": \"a.so\"}", "is not known"},
+    {"{\"provider\": \"cuda\", \"plugin_sha256\": "
+     "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}",
+     "no effect"},
+    {"{\"provider\": \"my_ep\", \"plugin\": \"/bin/sh\", \"plugin_sha256\": "
+     "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}",
+     "expected SHA-256"},
     {"{\"provider\": \"cudda\"}", "did you mean 'cuda'"},
     {"{\"provider\": \"cpu\", \"libary\": \"x\"}", "libary"},
     {"{\"schema\": \"assay/runtime/2\", \"provider\": \"cpu\"}", "assay/runtime"},
@@ -228,6 +263,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(built_in_names_are_providers),
       cmocka_unit_test(a_file_says_everything),
+      cmocka_unit_test(a_plug_in_counts_by_its_contents),
       cmocka_unit_test(what_is_resolved_resolves_to_itself),
       cmocka_unit_test(the_hash_sees_everything_but_the_librarys_path),
       cmocka_unit_test(refuses_what_is_wrong_in_a_file),

@@ -21,6 +21,7 @@ assay_status assay_session_plan_init(const assay_runtime_spec *runtime, assay_se
   if (pairs == NULL) return assay_fail_memory(err, n * sizeof *pairs);
   assay_ort_session_spec spec = {
       .provider = runtime->provider,
+      .plugin_path = runtime->plugin,
       .n_provider_options = runtime->options.n,
       .intra_threads = runtime->intra_threads,
       .inter_threads = runtime->inter_threads,
