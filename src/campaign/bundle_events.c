@@ -84,9 +84,21 @@ static void make_labels_unique(bundle_datasets *datasets) {
     }
 }
 
+static assay_status check_data_dir(const assay_export_spec *spec, assay_error *err) {
+  bool used = spec->data_dir == NULL;
+  for (size_t i = 0; i < spec->n_datasets && !used; i++)
+    used = !assay_tfds_is_folder(spec->datasets[i]);
+  if (used || spec->n_datasets == 0) return ASSAY_OK;
+  return assay_fail(err, ASSAY_E_ARGUMENT,
+                    "the folder of datasets '%s' has no effect: every dataset is given as a folder "
+                    "of its own",
+                    spec->data_dir);
+}
+
 assay_status bundle_datasets_open(const assay_export_spec *spec, bundle_datasets *out,
                                   assay_error *err) {
   bundle_datasets datasets = {0};
+  ASSAY_TRY(check_data_dir(spec, err));
   if (spec->n_datasets > 0) {
     datasets.items = assay_alloc_array(spec->n_datasets, sizeof *datasets.items);
     if (datasets.items == NULL)

@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 
 #define LIST_MAX       256
-#define LIST_VALUE_MAX (INT64_C(1) << 24)
+#define SIZE_VALUE_MAX (INT64_C(1) << 24) /* elements of a case (bundle_case.c) */
 #define THREADS_MAX    1024
 
 /* Keys of options without a short form: outside the characters. */
@@ -183,7 +183,7 @@ static error_t take_int(const struct argp_state *state, const char *what, const 
 
 /* "100,500" onto the list's end */
 static error_t take_list(const struct argp_state *state, const char *what, const char *word,
-                         int64_t low, int64_t *list, size_t *n) {
+                         int64_t low, int64_t high, int64_t *list, size_t *n) {
   char item[32];
   for (const char *at = word;; at++) {
     const size_t length = strcspn(at, ",");
@@ -193,7 +193,7 @@ static error_t take_list(const struct argp_state *state, const char *what, const
                              word);
     memcpy(item, at, length);
     item[length] = '\0';
-    const error_t e = take_int(state, what, item, low, LIST_VALUE_MAX, &list[*n]);
+    const error_t e = take_int(state, what, item, low, high, &list[*n]);
     if (e) return e;
     (*n)++;
     at += length;
@@ -280,11 +280,11 @@ static error_t parse_case_option(int key, char *word, struct argp_state *state) 
     a->inputs[a->spec.n_inputs++] = word;
     return 0;
   case KEY_SWEEP:
-    return take_list(state, "--sweep", word, 1, a->sweep, &a->spec.n_sweep);
+    return take_list(state, "--sweep", word, 1, SIZE_VALUE_MAX, a->sweep, &a->spec.n_sweep);
   case KEY_BATCHES:
-    return take_list(state, "--batches", word, 1, a->batches, &a->spec.n_batches);
+    return take_list(state, "--batches", word, 1, SIZE_VALUE_MAX, a->batches, &a->spec.n_batches);
   case KEY_BATCH_N:
-    return take_int(state, "--batch-n", word, 1, INT64_C(1) << 24, &a->spec.batch_n);
+    return take_int(state, "--batch-n", word, 1, SIZE_VALUE_MAX, &a->spec.batch_n);
   case KEY_POOL:
     a->spec.pool = word;
     return 0;
@@ -298,9 +298,9 @@ static error_t parse_case_option(int key, char *word, struct argp_state *state) 
     a->spec.split = word;
     return 0;
   case KEY_EVENTS:
-    return take_list(state, "--events", word, 0, a->events, &a->spec.n_events);
+    return take_list(state, "--events", word, 0, INT64_MAX, a->events, &a->spec.n_events);
   case KEY_PAD_TO:
-    return take_int(state, "--pad-to", word, 1, INT64_C(1) << 24, &a->spec.pad_to);
+    return take_int(state, "--pad-to", word, 1, SIZE_VALUE_MAX, &a->spec.pad_to);
   case KEY_ATOL:
     return take_tolerance(state, a, /*relative=*/false, word);
   case KEY_RTOL:
