@@ -81,7 +81,7 @@ complain() { # WHAT
 # --- the campaign -----------------------------------------------------------------------------------------------------
 
 bundles() {
-  "$assay" export --model attention --preset cld --layers 1 --sweep 8,16 --name attention -o "$work/attention"
+  "$assay" export --model attention --preset cld --layers 1 --sweep 8,16 --shapes static --name attention -o "$work/attention"
   "$assay" export --model heptv2 --preset cld --layers 1 --sweep 100 --name heptv2 -o "$work/heptv2"
 } >/dev/null
 

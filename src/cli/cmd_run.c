@@ -13,6 +13,7 @@
 #include "campaign/worker.h"
 #include "cli/cli.h"
 #include "measure/loop.h"
+#include "package/fields.h"
 #include "report/campaign_view.h"
 #include "report/sink.h"
 #include "report/table.h"
@@ -221,7 +222,12 @@ static const struct argp argp = {options,
 /* Set by the signal handler; the one global of this command. */
 static volatile sig_atomic_t stopped_by = 0;
 
+/* The first one stops in order; a second does not wait for that. The worker dies with us. */
 static void on_signal(int number) {
+  if (stopped_by != 0) {
+    signal(number, SIG_DFL);
+    raise(number);
+  }
   stopped_by = number;
 }
 
@@ -427,9 +433,31 @@ static int print_end(const arguments *a, const assay_campaign_summary *summary) 
   return lacking ? ASSAY_EXIT_MISSING : ASSAY_EXIT_GATE;
 }
 
-static int say_stopped(const arguments *a) {
-  fprintf(stderr, "assay run: stopped by signal %d; the same line goes on in '%s'\n",
-          (int)stopped_by, a->spec.package_path);
+/* As a shell takes it: plain, or in single quotes. */
+static void print_word(const char *word) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                              "_@%+=:,./-";
+  char *shown = assay_fields_printable(word);
+  if (shown == NULL) return;
+  bool is_plain = shown[0] != '\0' && shown[strspn(shown, plain)] == '\0';
+  fputs(is_plain ? " " : " '", stderr);
+  for (const char *at = shown; *at != '\0'; at++) {
+    if (*at == '\'')
+      fputs("'\\''", stderr);
+    else
+      fputc(*at, stderr);
+  }
+  if (!is_plain) fputc('\'', stderr);
+  assay_free(shown);
+}
+
+static int say_stopped(const arguments *a, int argc, char **argv) {
+  fprintf(stderr,
+          "assay run: stopped by signal %d (%s); what is done is kept in '%s', and the same "
+          "line goes on: assay",
+          (int)stopped_by, strsignal((int)stopped_by), a->spec.package_path);
+  for (int i = 0; i < argc; i++) print_word(argv[i]);
+  fputc('\n', stderr);
   return SIGNALLED_BASE + (int)stopped_by;
 }
 
@@ -467,7 +495,7 @@ static int run(arguments *a, int argc, char **argv) {
   assay_status st = assay_campaign_run(spec, &summary, &err);
   clear_bar(&t);
   assay_free(command);
-  if (stopped_by != 0 && (st || summary.was_cancelled)) return say_stopped(a);
+  if (stopped_by != 0 && (st || summary.was_cancelled)) return say_stopped(a, argc, argv);
   return st ? assay_cli_fail("run", &err) : print_end(a, &summary);
 }
 
