@@ -150,11 +150,18 @@ bool assay_cli_parse(const char *command, const struct argp *argp, int argc, cha
   }
   char *own_name = argv[0];
   argv[0] = name;
-  error_t e = argp_parse(argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT, NULL, input);
+  int n_taken =
+      argc; /* words that the parser took; the next one is a positional argument too many */
+  error_t e =
+      argp_parse(argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT, &n_taken, input);
   argv[0] = own_name;
-  if (e == ARGP_ERR_UNKNOWN)
-    fprintf(stderr, "assay %s: more arguments than it takes; 'assay %s --help' shows which\n",
-            command, command);
+  if (e == 0 && n_taken < argc) {
+    char shown[256];
+    assay_text_printable(argv[n_taken], shown, sizeof shown);
+    fprintf(stderr, "assay %s: takes no argument '%s'; 'assay %s --help' shows what it takes\n",
+            command, shown, command);
+    e = EINVAL;
+  }
   if (e) *out_exit = e == ENOMEM ? ASSAY_EXIT_FAULT : ASSAY_EXIT_USAGE;
   return e == 0;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "cli/checked_view.h"
 #include "cli/cli.h"
 #include "report/gate.h"
 #include "report/issue.h"
@@ -191,7 +192,7 @@ int assay_cmd_report(int argc, char **argv) {
   assay_error err = {0};
   int exit_status = ASSAY_EXIT_DONE;
   if (!assay_cli_parse(COMMAND, &argp, argc, argv, &args, &exit_status)) return exit_status;
-  if (assay_view_open(args.package, &view, &err)) return assay_cli_fail(COMMAND, &err);
+  if (assay_checked_view_open(args.package, &view, &err)) return assay_cli_fail(COMMAND, &err);
   if (report(&args, &view, &err)) {
     exit_status = assay_cli_fail(COMMAND, &err);
   } else if (args.require_complete && !view.qualified) {

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "campaign/campaign.h"
 #include "campaign/worker.h"
+#include "cli/checked_view.h"
 #include "cli/cli.h"
 #include "measure/loop.h"
 #include "package/fields.h"
@@ -418,7 +419,7 @@ static int print_end(const arguments *a, const assay_campaign_summary *summary) 
   assay_view view = {0};
   assay_error err = {0};
   const char *package = a->spec.package_path;
-  if (assay_view_open(package, &view, &err)) return assay_cli_fail("run", &err);
+  if (assay_checked_view_open(package, &view, &err)) return assay_cli_fail("run", &err);
   assay_status st = ASSAY_OK;
   if (a->json)
     print_json(package, summary, &view);

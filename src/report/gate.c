@@ -1,6 +1,7 @@
-/* Judges a loaded package. The verdicts inside results are taken as they are where they say no, and
- * are not believed where they say yes and the figures beside them, or the manifest, say something
- * else. */
+/* Judges a loaded package from what its results say: verdicts that say no are taken as they are;
+ * one that says yes must also agree with the manifest and the runs beside it. Whether the figures
+ * follow from the raw evidence, and the bytes are those that were sealed, is for verify/, whose
+ * findings are added here. */
 #include "report/gate.h"
 
 #include <stdarg.h>
@@ -263,6 +264,14 @@ assay_status assay_gate_judge(assay_view *view, assay_error *err) {
   for (size_t r = 0; r < view->n_rows; r++) view->rows[r].passed = view->rows[r].n_reasons == 0;
   view->qualified = view->n_reasons == 0;
   return ASSAY_OK;
+}
+
+assay_status assay_gate_add_evidence(assay_view *view, const char *text, assay_error *err) {
+  judge j = {.view = view, .cap = view->n_reasons, .err = err}; /* grows at the next reason */
+  add(&j, ASSAY_TOPIC_EVIDENCE, SIZE_MAX, ASSAY_VIEW_TIMING, "%s", text);
+  if (j.status) return j.status;
+  view->qualified = false;
+  return sort_reasons(view, err);
 }
 
 void assay_view_verdict(const assay_view *view, char *out, size_t out_bytes) {

@@ -10,6 +10,11 @@
  * assay_view_open. Errors: MEMORY. */
 assay_status assay_gate_judge(assay_view *view, assay_error *err) ASSAY_NODISCARD;
 
+/* Adds what the checksums and the derivation of figures found (topic "evidence", about the package
+ * as a whole): a package with such a finding is not qualified. Errors: MEMORY. */
+assay_status assay_gate_add_evidence(assay_view *view, const char *text,
+                                     assay_error *err) ASSAY_NODISCARD;
+
 /* One line a reason, then the verdict as the last line:
  *   numbers: cpu / attention-cld / b1-n100 (timing): momentum against f32: 3 of 450 elements …
  *   NOT QUALIFIED: numbers 1 */
