@@ -70,8 +70,8 @@ static assay_status recognise(const char *path, bool *out, assay_error *err) {
   return st;
 }
 
-/* Reads package.json and checks its own digest. One that is damaged beyond reading is a problem;
- * one that never was a package is an error. */
+/* Reads package.json and checks its own digest. One that was changed is a problem, even beyond
+ * reading; one that is whole and cannot be read, or never was a package, is an error. */
 static assay_status open_index(verification *v, const char *path, assay_error *err) {
   assay_error why = {0}, changed = {0};
   bool is_package = false;
@@ -85,11 +85,12 @@ static assay_status open_index(verification *v, const char *path, assay_error *e
   assay_status st = assay_package_read(path, &v->package, &why);
   if (st == ASSAY_E_MEMORY || own == ASSAY_E_MEMORY)
     return assay_fail(err, ASSAY_E_MEMORY, "%s", st ? why.text : changed.text);
-  if (st == ASSAY_E_UNSUPPORTED && own == ASSAY_OK) return assay_fail(err, st, "%s", why.text);
+  if (st && own == ASSAY_OK) /* whole, and not as this assay writes it */
+    return assay_fail(err, st, "%s", why.text);
   v->is_readable = st == ASSAY_OK;
-  if (own || st)
+  if (own)
     assay_verify_add(&v->findings, ASSAY_VERIFY_CHANGED, ASSAY_PACKAGE_FILE, "",
-                     "the bytes that were written", own ? changed.text : why.text);
+                     "the bytes that were written", changed.text);
   return ASSAY_OK;
 }
 

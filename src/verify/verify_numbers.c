@@ -25,7 +25,7 @@ static const char *const references[] = {"f32", "f64", "user"};
 
 typedef enum kind { FINITE, NOT_A_NUMBER, PLUS, MINUS } kind;
 
-static kind kind_of(long double x) {
+static kind kind_of(double x) {
   if (isfinite(x)) return FINITE;
   return isnan(x) ? NOT_A_NUMBER : x > 0 ? PLUS : MINUS;
 }
@@ -45,10 +45,21 @@ static long double value_at(const assay_tensor *t, size_t i) {
   }
 }
 
+/* What is known of an element. */
+enum {
+  VALID = 1,    /* not padding */
+  MEASURED = 2, /* valid, and finite on both sides */
+  ACCEPTED = 4, /* finite on both sides, and within tolerance */
+};
+
 /* Two arrays of one shape, element by element; dimension letters: E elements, P positions. */
 typedef struct pairs {
   size_t n; /* E */
-  long double *got, *want;
+  const assay_tensor *got_tensor, *want_tensor;
+  double *got, *want;   /* [E] rounded for large integers */
+  double *distance;     /* [E] |got - want|; of finite pairs only */
+  double *allowance;    /* [E] what it may be */
+  unsigned char *state; /* [E] */
   bool are_integers;
   assay_dtype got_dtype, want_dtype;
   const unsigned char *valid; /* [P] or NULL: all are */
@@ -57,71 +68,95 @@ typedef struct pairs {
   double atol, rtol;
 } pairs;
 
+/* Integers exactly, and rounded then. */
+static bool measure_integers(pairs *p, size_t i) {
+  long double got = value_at(p->got_tensor, i), want = value_at(p->want_tensor, i);
+  long double allowance = p->exact ? 0 : (long double)p->atol + (long double)p->rtol * fabsl(want);
+  p->got[i] = (double)got;
+  p->want[i] = (double)want;
+  p->distance[i] = (double)fabsl(got - want);
+  p->allowance[i] = (double)allowance;
+  return fabsl(got - want) <= allowance;
+}
+
+/* Floats in double, as the definition has it; near the end of float64 the long way round. */
+static bool measure_floats(pairs *p, size_t i) {
+  double got = assay_tensor_get_real(p->got_tensor, i);
+  double want = assay_tensor_get_real(p->want_tensor, i);
+  p->got[i] = got;
+  p->want[i] = want;
+  if (!isfinite(got) || !isfinite(want)) return false;
+  p->distance[i] = fabs(got - want);
+  if (p->exact) return got == want && !signbit(got) == !signbit(want);
+  p->allowance[i] = p->atol + p->rtol * fabs(want);
+  if (isfinite(p->distance[i]) && isfinite(p->allowance[i]))
+    return p->distance[i] <= p->allowance[i];
+  return fabsl((long double)got - (long double)want) <=
+         (long double)p->atol + (long double)p->rtol * fabsl((long double)want);
+}
+
+static void measure(pairs *p, size_t i) {
+  bool accepted = p->are_integers ? measure_integers(p, i) : measure_floats(p, i);
+  bool valid = p->valid == NULL || p->valid[i / p->slice] != 0;
+  bool finite = isfinite(p->got[i]) && isfinite(p->want[i]);
+  p->state[i] = (unsigned char)((valid ? VALID : 0) | (valid && finite ? MEASURED : 0) |
+                                (accepted ? ACCEPTED : 0));
+}
+
 static assay_status load_pairs(const assay_tensor *got, const assay_tensor *want, pairs *p,
                                assay_error *err) {
   p->n = got->n_elems;
+  p->got_tensor = got;
+  p->want_tensor = want;
   p->got = assay_alloc_array(p->n, sizeof *p->got);
   p->want = assay_alloc_array(p->n, sizeof *p->want);
-  if (p->got == NULL || p->want == NULL) return assay_fail_memory(err, p->n * sizeof *p->got);
-  for (size_t i = 0; i < p->n; i++) {
-    p->got[i] = value_at(got, i);
-    p->want[i] = value_at(want, i);
-  }
+  p->distance = assay_alloc_array(p->n, sizeof *p->distance);
+  p->allowance = assay_alloc_array(p->n, sizeof *p->allowance);
+  p->state = assay_alloc_array(p->n, sizeof *p->state);
+  if (p->got == NULL || p->want == NULL || p->distance == NULL || p->allowance == NULL ||
+      p->state == NULL)
+    return assay_fail_memory(err, p->n * sizeof *p->got);
+  for (size_t i = 0; i < p->n; i++) measure(p, i);
   return ASSAY_OK;
 }
 
 static void release_pairs(pairs *p) {
   assay_free(p->got);
   assay_free(p->want);
+  assay_free(p->distance);
+  assay_free(p->allowance);
+  assay_free(p->state);
 }
 
 static bool is_valid(const pairs *p, size_t i) {
-  return p->valid == NULL || p->valid[i / p->slice] != 0;
+  return (p->state[i] & VALID) != 0;
 }
 
 static bool is_measured(const pairs *p, size_t i) {
-  return is_valid(p, i) && kind_of(p->got[i]) == FINITE && kind_of(p->want[i]) == FINITE;
+  return (p->state[i] & MEASURED) != 0;
 }
 
-/* |got - want| as the definition has it: floats in double, integers exactly and then rounded. */
 static double distance_at(const pairs *p, size_t i) {
-  if (p->are_integers) return (double)fabsl(p->got[i] - p->want[i]);
-  return fabs((double)p->got[i] - (double)p->want[i]);
-}
-
-static double allowance_at(const pairs *p, size_t i) {
-  if (p->exact) return 0;
-  if (p->are_integers)
-    return (double)((long double)p->atol + (long double)p->rtol * fabsl(p->want[i]));
-  return p->atol + p->rtol * fabs((double)p->want[i]);
-}
-
-static bool is_accepted(const pairs *p, size_t i) {
-  long double got = p->got[i], want = p->want[i];
-  if (p->exact) return got == want && !signbit(got) == !signbit(want);
-  if (p->are_integers || !isfinite(distance_at(p, i)) || !isfinite(allowance_at(p, i)))
-    return fabsl(got - want) <= (long double)p->atol + (long double)p->rtol * fabsl(want);
-  return distance_at(p, i) <= allowance_at(p, i);
+  return p->distance[i];
 }
 
 static double multiple_at(const pairs *p, size_t i) {
-  double distance = distance_at(p, i), allowance = allowance_at(p, i);
-  if (distance == 0) return 0;
-  return allowance > 0 ? distance / allowance : HUGE_VAL;
+  if (p->distance[i] == 0) return 0;
+  return p->allowance[i] > 0 ? p->distance[i] / p->allowance[i] : HUGE_VAL;
 }
 
 static assay_result_point point_at(const pairs *p, size_t i) {
-  return (assay_result_point){(int64_t)i, (double)p->got[i], (double)p->want[i]};
+  return (assay_result_point){(int64_t)i, p->got[i], p->want[i]};
 }
 
 /* --- counting ------------------------------------------------------------------------------------
  */
 
-static bool is_denormal(assay_dtype dtype, long double x) {
-  long double normal = dtype == ASSAY_DTYPE_F16   ? 0x1p-14L
-                       : dtype == ASSAY_DTYPE_F64 ? 0x1p-1022L
-                                                  : 0x1p-126L;
-  return kind_of(x) == FINITE && x != 0 && fabsl(x) < normal;
+static bool is_denormal(assay_dtype dtype, double x) {
+  double normal = dtype == ASSAY_DTYPE_F16   ? 0x1p-14
+                  : dtype == ASSAY_DTYPE_F64 ? 0x1p-1022
+                                             : 0x1p-126;
+  return x != 0 && fabs(x) < normal;
 }
 
 static void count_valid(const pairs *p, size_t i, assay_result_comparison *c) {
@@ -148,7 +183,7 @@ static void count_padding(const pairs *p, size_t i, assay_result_comparison *c) 
   if (!is_plus_zero(p, i) && c->n_padding_not_zero++ == 0)
     c->first_padding_not_zero = point_at(p, i);
   if (kind_of(p->got[i]) == FINITE && kind_of(p->want[i]) == FINITE)
-    c->padding_max_abs = fmax(c->padding_max_abs, distance_at(p, i));
+    c->padding_max_abs = fmax(c->padding_max_abs, p->distance[i]);
 }
 
 static void count_all(const pairs *p, assay_result_comparison *c) {
@@ -187,7 +222,7 @@ static void find_needed(const pairs *p, assay_verify_comparison *out) {
   long double atol = 0, rtol = 0;
   for (size_t i = 0; i < p->n; i++) {
     if (!is_measured(p, i)) continue;
-    long double distance = distance_at(p, i), want = fabs((double)p->want[i]);
+    long double distance = p->distance[i], want = fabs(p->want[i]);
     double step = assay_verify_ulps((double)distance, ULP_NEEDED);
     atol = fmaxl(atol, distance - (long double)p->rtol * want);
     out->needed_atol_bound = fmax(out->needed_atol_bound, step);
@@ -207,14 +242,14 @@ static void find_needed(const pairs *p, assay_verify_comparison *out) {
 typedef long double (*term)(const pairs *p, size_t i);
 
 static long double term_distance(const pairs *p, size_t i) {
-  return distance_at(p, i);
+  return p->distance[i];
 }
 static long double term_square(const pairs *p, size_t i) {
-  long double d = distance_at(p, i);
+  long double d = p->distance[i];
   return d * d;
 }
 static long double term_want_square(const pairs *p, size_t i) {
-  long double w = (double)p->want[i];
+  long double w = p->want[i];
   return w * w;
 }
 
@@ -245,7 +280,7 @@ static void find_sums(const pairs *p, assay_result_comparison *c) {
  */
 
 /* The first of the largest of n scores; n for a row with NaN. */
-static size_t top(const long double *scores, size_t n) {
+static size_t top(const double *scores, size_t n) {
   size_t best = 0;
   for (size_t k = 0; k < n; k++) {
     if (isnan(scores[k])) return n;
@@ -255,18 +290,14 @@ static size_t top(const long double *scores, size_t n) {
 }
 
 /* How far the reference's other scores stay below its top one; infinite for one class. */
-static double margin_of(const long double *scores, size_t n, size_t best) {
+static double margin_of(const double *scores, size_t n, size_t best) {
   double margin = HUGE_VAL;
   for (size_t k = 0; k < n; k++) {
     if (k == best) continue;
-    double a = (double)scores[best], b = (double)scores[k];
+    double a = scores[best], b = scores[k];
     margin = fmin(margin, a == b ? 0 : a - b);
   }
   return margin;
-}
-
-static double row_allowance(const pairs *p, size_t i) {
-  return kind_of(p->got[i]) == FINITE && kind_of(p->want[i]) == FINITE ? allowance_at(p, i) : 0;
 }
 
 static void compare_classes(const pairs *p, size_t n_classes, assay_result_comparison *c) {
@@ -279,10 +310,9 @@ static void compare_classes(const pairs *p, size_t n_classes, assay_result_compa
     double margin = margin_of(p->want + row, n_classes, want);
     c->argmax_changed_max_margin =
         c->n_argmax_changed++ == 0 ? margin : fmax(c->argmax_changed_max_margin, margin);
-    double a = (double)p->want[row + want], b = (double)p->want[row + got];
+    double a = p->want[row + want], b = p->want[row + got];
     double apart = a == b ? 0 : a - b;
-    if (!(apart <= row_allowance(p, row + want) + row_allowance(p, row + got)))
-      c->n_argmax_changed_over++;
+    if (!(apart <= p->allowance[row + want] + p->allowance[row + got])) c->n_argmax_changed_over++;
   }
 }
 
@@ -296,8 +326,8 @@ static void know(assay_verify_comparison *out, long double number) {
 static void know_point(assay_verify_comparison *out, const pairs *p, assay_result_point at) {
   know(out, at.index);
   if (at.index < 0) return;
-  know(out, p->got[at.index]);
-  know(out, p->want[at.index]);
+  know(out, value_at(p->got_tensor, (size_t)at.index));
+  know(out, value_at(p->want_tensor, (size_t)at.index));
 }
 
 /* What the reasons of measure/compare.c may name. */
@@ -324,7 +354,7 @@ static void judge(const pairs *p, assay_verify_comparison *out) {
   for (size_t i = 0; i < p->n; i++) {
     if (!is_valid(p, i)) continue;
     n_evidence += kind_of(p->got[i]) == kind_of(p->want[i]) && !isnan(p->got[i]);
-    if (!is_measured(p, i) || is_accepted(p, i)) continue;
+    if (!is_measured(p, i) || (p->state[i] & ACCEPTED) != 0) continue;
     if (c->n_over++ == 0) first_over = i;
   }
   c->passed = n_evidence > 0 && c->n_class_mismatch == 0 && c->n_over == 0 &&

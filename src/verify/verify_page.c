@@ -29,8 +29,13 @@ typedef struct page_table {
  */
 
 static const char *find(const char *at, const char *end, const char *part) {
-  const char *found = strstr(at, part);
-  return found != NULL && found < end ? found : NULL;
+  size_t n = strlen(part);
+  while ((size_t)(end - at) >= n) {
+    at = memchr(at, part[0], (size_t)(end - at) - n + 1);
+    if (at == NULL || memcmp(at, part, n) == 0) return at;
+    at++;
+  }
+  return NULL;
 }
 
 /* One character of HTML text; *at moves on. */

@@ -468,12 +468,28 @@ static bool read_trace(scanner *s) {
 /* --- grouping ------------------------------------------------------------------------------------
  */
 
-static int compare_nodes(const void *a, const void *b) {
+/* As the trace hands them on. */
+static int by_place(const void *a, const void *b) {
   const assay_verify_node *x = a, *y = b;
   int c = assay_verify_span_compare(x->provider, y->provider);
   if (c == 0) c = assay_verify_span_compare(x->op, y->op);
   if (c == 0) c = assay_verify_span_compare(x->name, y->name);
   return c != 0 ? c : assay_verify_span_compare(x->index, y->index);
+}
+
+/* Any order that puts equal spans beside each other: lengths are compared first. */
+static int by_length(assay_verify_span a, assay_verify_span b) {
+  if (a.n != b.n) return a.n < b.n ? -1 : 1;
+  return a.n > 0 ? memcmp(a.at, b.at, a.n) : 0;
+}
+
+/* What tells nodes apart most comes first. */
+static int by_identity(const void *a, const void *b) {
+  const assay_verify_node *x = a, *y = b;
+  int c = by_length(x->index, y->index);
+  if (c == 0) c = by_length(x->name, y->name);
+  if (c == 0) c = by_length(x->op, y->op);
+  return c != 0 ? c : by_length(x->provider, y->provider);
 }
 
 static void merge_into(assay_verify_node *node, const assay_verify_node *other) {
@@ -486,14 +502,15 @@ static void merge_into(assay_verify_node *node, const assay_verify_node *other) 
 static void group_nodes(assay_verify_trace *trace) {
   size_t n = 0;
   if (trace->n_nodes == 0) return;
-  qsort(trace->nodes, trace->n_nodes, sizeof *trace->nodes, compare_nodes);
+  qsort(trace->nodes, trace->n_nodes, sizeof *trace->nodes, by_identity);
   for (size_t i = 1; i < trace->n_nodes; i++) {
-    if (compare_nodes(&trace->nodes[n], &trace->nodes[i]) == 0)
+    if (by_identity(&trace->nodes[n], &trace->nodes[i]) == 0)
       merge_into(&trace->nodes[n], &trace->nodes[i]);
     else
       trace->nodes[++n] = trace->nodes[i];
   }
   trace->n_nodes = n + 1;
+  qsort(trace->nodes, trace->n_nodes, sizeof *trace->nodes, by_place);
 }
 
 assay_status assay_verify_trace_parse(const void *bytes, size_t size_bytes, assay_verify_trace *out,
