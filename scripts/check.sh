@@ -8,6 +8,7 @@ for f in deps/onnxruntime/libonnxruntime.so.*; do
   [ -n "$ort" ] || [ ! -e "$f" ] || ort=$PWD/$f
 done
 export ASSAY_ORT="$ort" ORT_DISABLE_TELEMETRY=1 ASSAY_PYTHON="$PWD/deps/venv/bin/python"
+export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 
 scripts/build.sh build-san -Db_sanitize=address,undefined -Dwerror=true

@@ -121,6 +121,7 @@ static void write_bundle(const char *path, double base) {
   must(assay_sha256_file(model, m.model.sha256, &m.model.size_bytes, err));
   m.inputs = assay_alloc_array(2, sizeof *m.inputs);
   m.inputs[0] = tensor_of("x", 3);
+  m.inputs[0].dims[2].size = 3;
   m.inputs[1] = tensor_of("mask", 2);
   m.heads = assay_alloc_array(1, sizeof *m.heads);
   m.heads[0] = tensor_of("y", 3);

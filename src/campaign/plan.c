@@ -10,13 +10,16 @@
 #include "base/child.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "campaign/bundle_check.h"
 #include "campaign/judge.h"
+#include "campaign/resume.h"
 #include "campaign/session_plan.h"
 #include "campaign/worker.h"
 #include "package/fields.h"
 #include "runtime/find_library.h"
 
 #define PROBE_TIMEOUT_NS INT64_C(120000000000) /* loading a library takes seconds at worst */
+#define PROBE_TRIES      4
 
 static assay_status copy_text(char **out, const char *text, assay_error *err) {
   assay_free(*out);
@@ -103,6 +106,7 @@ static assay_status read_bundle(assay_plan *plan, size_t i, assay_error *err) {
   ASSAY_TRY(assay_manifest_read(bundle->source, &bundle->manifest, err));
   if (bundle->manifest.n_cases == 0)
     return assay_fail(err, ASSAY_E_ARGUMENT, "it holds no cases, so there is nothing to run");
+  ASSAY_TRY(assay_bundle_check(bundle->source, &bundle->manifest, err));
   ASSAY_TRY(name_bundle(plan, i, err));
   bundle->folder = assay_format("%s/bundles/%s", plan->spec->package_path, bundle->name);
   if (bundle->folder == NULL) return assay_fail_memory(err, 256);
@@ -187,8 +191,9 @@ static assay_status find_library(assay_plan_runtime *runtime, assay_error *err) 
   return st;
 }
 
+/* *out_killed: somebody ended it, so that its silence says nothing about the library. */
 static assay_status run_probe(const assay_plan *plan, const assay_plan_runtime *runtime,
-                              const char *folder, assay_error *err) {
+                              const char *folder, bool *out_killed, assay_error *err) {
   assay_worker_task task = {.mode = ASSAY_WORKER_PROBE, .runtime = runtime->spec}; /* borrows */
   const char *const env[] = {"ORT_DISABLE_TELEMETRY=1", NULL};
   assay_child_result ended = {0};
@@ -202,8 +207,21 @@ static assay_status run_probe(const assay_plan *plan, const assay_plan_runtime *
                             .arg = plan->spec->progress.arg};
   assay_status st = assay_worker_task_write(&task, path, err);
   if (st == ASSAY_OK) st = assay_child_run(&child, &ended, err);
+  *out_killed = assay_resume_is_outside_signal(ended.signal) && !ended.timed_out &&
+                !ended.was_cancelled;
   assay_free(path);
   return st;
+}
+
+static assay_status try_probe(const assay_plan *plan, const assay_plan_runtime *runtime,
+                              const char *folder, assay_error *err) {
+  bool killed = true;
+  for (int i = 0; i < PROBE_TRIES && killed; i++) {
+    ASSAY_TRY(assay_folder_remove(folder, err));
+    ASSAY_TRY(assay_folder_create(folder, err));
+    ASSAY_TRY(run_probe(plan, runtime, folder, &killed, err));
+  }
+  return ASSAY_OK;
 }
 
 /* Asks the library for its version, in a process of its own. One that will not say is no error
@@ -213,9 +231,7 @@ static assay_status probe(assay_plan *plan, assay_plan_runtime *runtime, assay_e
   char *folder = assay_path_join(plan->work_folder, "probe");
   char *path = folder != NULL ? assay_path_join(folder, ASSAY_WORKER_FACTS_FILE) : NULL;
   assay_status st = path != NULL ? ASSAY_OK : assay_fail_memory(err, 256);
-  if (st == ASSAY_OK) st = assay_folder_remove(folder, err);
-  if (st == ASSAY_OK) st = assay_folder_create(folder, err);
-  if (st == ASSAY_OK) st = run_probe(plan, runtime, folder, err);
+  if (st == ASSAY_OK) st = try_probe(plan, runtime, folder, err);
   if (st == ASSAY_OK) {
     bool known = assay_worker_facts_read(path, &facts, NULL) == ASSAY_OK && facts.finished;
     st = copy_text(&runtime->library_version, known ? facts.library_version : "", err);
