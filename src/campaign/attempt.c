@@ -163,28 +163,6 @@ static assay_status write_task(const attempt *a, const char *path, assay_error *
   return assay_worker_task_write(&task, path, err);
 }
 
-/* "K=V", and "K" alone to unset: the runtime's own over ours. *out [n + 1] and its strings are
- * owned. */
-static assay_status make_env(const assay_settings *env, char ***out, assay_error *err) {
-  char **list = assay_alloc_array(env->n + 2, sizeof *list);
-  if (list == NULL) return assay_fail_memory(err, (env->n + 2) * sizeof *list);
-  *out = list;
-  list[0] = assay_strdup("ORT_DISABLE_TELEMETRY=1");
-  bool whole = list[0] != NULL;
-  for (size_t i = 0; i < env->n; i++) {
-    const assay_setting *one = &env->items[i];
-    list[i + 1] =
-        one->value != NULL ? assay_format("%s=%s", one->key, one->value) : assay_strdup(one->key);
-    whole = whole && list[i + 1] != NULL;
-  }
-  return whole ? ASSAY_OK : assay_fail_memory(err, 64);
-}
-
-static void free_env(char **env, size_t n) {
-  for (size_t i = 0; env != NULL && i < n; i++) assay_free(env[i]);
-  assay_free(env);
-}
-
 static bool is_too_long(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && info.st_size > TALK_MAX_BYTES;
@@ -250,9 +228,9 @@ static assay_status start_worker(attempt *a, assay_child_result *out, assay_erro
   char *task_path = assay_path_join(a->folder, TASK_FILE);
   if (task_path == NULL) return assay_fail_memory(err, strlen(a->folder) + sizeof TASK_FILE);
   assay_status st = write_task(a, task_path, err);
-  if (st == ASSAY_OK) st = make_env(settings, &env, err);
+  if (st == ASSAY_OK) st = assay_settings_make_env(settings, &env, err);
   if (st == ASSAY_OK) st = run_child(a, task_path, env, out, err);
-  free_env(env, settings->n + 1);
+  assay_settings_free_env(env);
   assay_free(task_path);
   return st;
 }

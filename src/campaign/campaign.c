@@ -21,7 +21,8 @@
 #include "campaign/resume.h"
 #include "package/tree.h"
 
-#define WORK_FOLDER ".work"
+#define WORK_FOLDER   ".work"
+#define REPORT_FOLDER "report"
 
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -273,21 +274,49 @@ static void ignore_change(void *arg, assay_tree_change change, const char *file,
   (void)arg, (void)change, (void)file, (void)detail;
 }
 
+/* What the index says of the runtimes is what was found now. */
+static bool same_runtimes(const assay_package *before, const assay_package *now) {
+  for (size_t i = 0; i < now->n_runtimes; i++) {
+    const assay_package_runtime *a = &before->runtimes[i], *b = &now->runtimes[i];
+    if (strcmp(a->sha256, b->sha256) != 0 || strcmp(a->library_sha256, b->library_sha256) != 0 ||
+        strcmp(a->library_path, b->library_path) != 0 ||
+        strcmp(a->library_version, b->library_version) != 0)
+      return false;
+  }
+  return true;
+}
+
 /* Nothing was made, and the package is as its index says to the last byte. */
 static bool is_sealed(const campaign *c) {
   size_t n_changes = 1;
   if (!c->has_before || c->before.finished_at[0] == '\0' || c->summary.n_made > 0) return false;
+  if (!same_runtimes(&c->before, &c->index)) return false;
   return assay_tree_verify(&c->before.files, c->spec.package_path, not_in_tree, N_OF(not_in_tree),
                            ignore_change, NULL, &n_changes, NULL) == ASSAY_OK &&
          n_changes == 0;
 }
 
-/* The tree over everything, then the index with it. The report is made from the runs: one made
- * before they changed would contradict them, so it goes. */
+static void see_report(void *arg, assay_tree_change change, const char *file, const char *detail) {
+  (void)change, (void)detail;
+  if (assay_text_has_prefix(file, REPORT_FOLDER "/")) *(bool *)arg = true;
+}
+
+/* The report is made from the runs: it stays while those it was made from are all there are, and
+ * while it is what was sealed. */
+static bool report_may_stay(const campaign *c) {
+  size_t n_changes = 0;
+  bool is_changed = false;
+  if (!c->has_before || c->before.finished_at[0] == '\0' || c->summary.n_made > 0) return false;
+  return assay_tree_verify(&c->before.files, c->spec.package_path, not_in_tree, N_OF(not_in_tree),
+                           see_report, &is_changed, &n_changes, NULL) == ASSAY_OK &&
+         !is_changed;
+}
+
+/* The tree over everything, then the index with it. */
 static assay_status seal(campaign *c, assay_error *err) {
-  char *report = assay_path_join(c->spec.package_path, "report");
+  char *report = assay_path_join(c->spec.package_path, REPORT_FOLDER);
   if (report == NULL) return assay_fail_memory(err, 256);
-  assay_status st = c->summary.n_made > 0 ? assay_folder_remove(report, err) : ASSAY_OK;
+  assay_status st = report_may_stay(c) ? ASSAY_OK : assay_folder_remove(report, err);
   assay_free(report);
   if (st) return st;
   ASSAY_TRY(assay_folder_remove(c->plan.work_folder, err));
@@ -339,6 +368,8 @@ static assay_status run_locked(campaign *c, assay_error *err) {
   const assay_campaign_progress *progress = &c->spec.progress;
   ASSAY_TRY(assay_plan_resolve(&c->plan, err));
   c->summary.n_runs = c->plan.n_runs;
+  c->summary.was_cancelled = is_cancelled(c); /* a library that had no time to say its version */
+  if (c->summary.was_cancelled) return ASSAY_OK;
   ASSAY_TRY(prepare(c, err));
   if (progress->begin != NULL) progress->begin(progress->arg, c->plan.n_runs, c->summary.n_reused);
   say_what_is_kept(c);

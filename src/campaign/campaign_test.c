@@ -492,6 +492,59 @@ static void a_second_candidate_is_a_warning(void **state) {
   close_scene(&s);
 }
 
+/* --- what a kill in between leaves ---------------------------------------------------------------
+ */
+
+static void a_killed_probe_is_tried_again(void **state) {
+  (void)state;
+  scene s;
+  assay_package package = {0};
+  open_scene(&s);
+  write_runtime(&s, "probe_killed");
+  assert_int_equal(run(&s).n_passed, 4);
+  must(assay_package_read(s.package, &package, err));
+  assert_string_equal(package.runtimes[0].library_version, "9.8.7");
+  assay_package_reset(&package);
+  close_scene(&s);
+}
+
+static void write_report(const scene *s, const char *text) {
+  char *folder = file_in(s, "report"), *page = file_in(s, "report/report.html");
+  must(assay_folder_create(folder, err));
+  must(assay_file_write(page, text, strlen(text), err));
+  assay_free(folder);
+  assay_free(page);
+}
+
+/* A report stays while it is what was sealed, of the runs that are there. */
+static void a_report_that_is_not_of_these_runs_goes(void **state) {
+  (void)state;
+  scene s;
+  open_scene(&s);
+  run(&s);
+  char *page = file_in(&s, "report/report.html");
+  write_report(&s, "a page, good");
+  must(assay_package_seal(s.package, "report", err));
+  run(&s);
+  assert_int_equal(assay_path_kind_of(page), ASSAY_PATH_FILE);
+  flip_byte(&s, "report/report.html"); /* never blessed */
+  run(&s);
+  assert_int_equal(assay_path_kind_of(page), ASSAY_PATH_NONE);
+  write_report(&s, "a page, good");
+  must(assay_package_seal(s.package, "report", err));
+  assay_package package = {0}; /* killed once the runs were made, before it was sealed */
+  must(assay_package_read(s.package, &package, err));
+  package.finished_at[0] = package.tree_sha256[0] = '\0';
+  assay_tree_reset(&package.files);
+  must(assay_package_write(&package, s.package, err));
+  assert_int_equal(run(&s).n_made, 0);
+  assert_int_equal(assay_path_kind_of(page), ASSAY_PATH_NONE);
+  check_sealed(&s);
+  assay_package_reset(&package);
+  assay_free(page);
+  close_scene(&s);
+}
+
 /* --- graphs of one shape -------------------------------------------------------------------------
  */
 
@@ -888,6 +941,8 @@ int main(void) {
       cmocka_unit_test(a_hanging_worker_is_ended_in_time),
       cmocka_unit_test(odd_talk_does_no_harm),
       cmocka_unit_test(a_second_candidate_is_a_warning),
+      cmocka_unit_test(a_killed_probe_is_tried_again),
+      cmocka_unit_test(a_report_that_is_not_of_these_runs_goes),
       cmocka_unit_test(an_executed_graph_is_kept_once),
       cmocka_unit_test(a_timing_is_repeated_in_fresh_processes),
       cmocka_unit_test(a_process_that_differs_is_said),

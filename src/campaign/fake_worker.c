@@ -62,7 +62,8 @@ static bool asked(const char *what) {
 /* $FAKE_WORKER, if it is for this case and mode. */
 static void read_mode(void) {
   const char *text = getenv("FAKE_WORKER");
-  if (text == NULL || task.mode == ASSAY_WORKER_PROBE) return;
+  if (text == NULL) return;
+  if (task.mode == ASSAY_WORKER_PROBE && strcmp(text, "probe_killed") != 0) return;
   size_t n = strcspn(text, "@/");
   const char *rest = text + n;
   if (rest[0] == '@') {
@@ -208,8 +209,18 @@ static void print_without_end(void) {
   for (;;) fwrite(line, 1, sizeof line, stdout);
 }
 
+/* The first time. */
+static void die_as_probe(void) {
+  char *mark = assay_format("%s/../probed", folder);
+  bool again = assay_path_kind_of(mark) != ASSAY_PATH_NONE;
+  if (!again) must(assay_file_write(mark, "x", 1, NULL));
+  assay_free(mark);
+  if (!again) raise_default(SIGKILL);
+}
+
 /* Before anything is left behind. */
 static void misbehave_early(void) {
+  if (asked("probe_killed") && task.mode == ASSAY_WORKER_PROBE) die_as_probe();
   if (asked("segv")) raise_default(SIGSEGV);
   if (asked("segv_later") && is_repeat()) raise_default(SIGSEGV);
   if (asked("fpe")) raise_default(SIGFPE);

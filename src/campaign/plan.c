@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/child.h"
@@ -195,20 +196,25 @@ static assay_status find_library(assay_plan_runtime *runtime, assay_error *err) 
 static assay_status run_probe(const assay_plan *plan, const assay_plan_runtime *runtime,
                               const char *folder, bool *out_killed, assay_error *err) {
   assay_worker_task task = {.mode = ASSAY_WORKER_PROBE, .runtime = runtime->spec}; /* borrows */
-  const char *const env[] = {"ORT_DISABLE_TELEMETRY=1", NULL};
   assay_child_result ended = {0};
+  char **env = NULL;
   char *path = assay_path_join(folder, "task.json");
   if (path == NULL) return assay_fail_memory(err, strlen(folder) + 16);
-  const char *argv[] = {plan->worker_path, "worker", "--spec", path, "--out", folder, NULL};
+  assay_status st = assay_settings_make_env(&runtime->spec.env, &env, err);
+  char parent[32];
+  snprintf(parent, sizeof parent, "%lld", (long long)getpid());
+  const char *argv[] = {plan->worker_path, "worker", "--spec", path, "--out", folder,
+                        "--parent",        parent,   NULL};
   assay_child_spec child = {.argv = argv,
-                            .env = env,
+                            .env = (const char *const *)env,
                             .timeout_ns = PROBE_TIMEOUT_NS,
                             .cancelled = plan->spec->progress.cancelled,
                             .arg = plan->spec->progress.arg};
-  assay_status st = assay_worker_task_write(&task, path, err);
+  if (st == ASSAY_OK) st = assay_worker_task_write(&task, path, err);
   if (st == ASSAY_OK) st = assay_child_run(&child, &ended, err);
-  *out_killed = assay_resume_is_outside_signal(ended.signal) && !ended.timed_out &&
-                !ended.was_cancelled;
+  *out_killed =
+      assay_resume_is_outside_signal(ended.signal) && !ended.timed_out && !ended.was_cancelled;
+  assay_settings_free_env(env);
   assay_free(path);
   return st;
 }

@@ -37,14 +37,17 @@ static bool same_files(const assay_result *result, const assay_tree *there) {
   return true;
 }
 
-/* Ended from outside: it says nothing about the run. The kernel's own KILL for lack of memory is
- * one of them, and is worth another try too. */
-static bool was_killed(const assay_result *result) {
+/* The kernel's own KILL for lack of memory is one of them, and is worth another try too. */
+bool assay_resume_is_outside_signal(int number) {
   const int signals[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-  if (result->status != ASSAY_RESULT_CRASHED) return false;
   for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-    if (result->process.signal == signals[i]) return true;
+    if (number == signals[i]) return true;
   return false;
+}
+
+static bool was_killed(const assay_result *result) {
+  return result->status == ASSAY_RESULT_CRASHED &&
+         assay_resume_is_outside_signal(result->process.signal);
 }
 
 static bool status_may_stay(const assay_plan *plan, size_t i, const assay_result *result) {

@@ -19,6 +19,10 @@ assay_status assay_resume_check(const assay_plan *plan, const assay_package *bef
                                 bool *out_keep, assay_result *out,
                                 assay_error *err) ASSAY_NODISCARD;
 
+/* True for signals that people and systems send; a process that one of them ended says nothing
+ * about itself. */
+bool assay_resume_is_outside_signal(int number);
+
 /* Removes run folders that are not in the plan. Errors: IO, MEMORY. */
 assay_status assay_resume_prune(const assay_plan *plan, assay_error *err) ASSAY_NODISCARD;
 

@@ -55,6 +55,30 @@ assay_status assay_settings_set_pair(assay_settings *settings, const char *pair,
   return st;
 }
 
+assay_status assay_settings_make_env(const assay_settings *env, char ***out, assay_error *err) {
+  char **list = assay_alloc_array(env->n + 2, sizeof *list);
+  if (list == NULL) return assay_fail_memory(err, (env->n + 2) * sizeof *list);
+  list[0] = assay_strdup("ORT_DISABLE_TELEMETRY=1");
+  bool whole = list[0] != NULL;
+  for (size_t i = 0; i < env->n && whole; i++) {
+    const assay_setting *one = &env->items[i];
+    list[i + 1] =
+        one->value != NULL ? assay_format("%s=%s", one->key, one->value) : assay_strdup(one->key);
+    whole = list[i + 1] != NULL;
+  }
+  if (!whole) {
+    assay_settings_free_env(list);
+    return assay_fail_memory(err, 64);
+  }
+  *out = list;
+  return ASSAY_OK;
+}
+
+void assay_settings_free_env(char **env) {
+  for (size_t i = 0; env != NULL && env[i] != NULL; i++) assay_free(env[i]);
+  assay_free(env);
+}
+
 void assay_settings_reset(assay_settings *settings) {
   for (size_t i = 0; i < settings->n; i++) {
     assay_free(settings->items[i].key);

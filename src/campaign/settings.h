@@ -25,6 +25,12 @@ assay_status assay_settings_set(assay_settings *settings, const char *key, const
 /* The same from "key=value", as typed. Errors: ARGUMENT, MEMORY. */
 assay_status assay_settings_set_pair(assay_settings *settings, const char *pair,
                                      assay_error *err) ASSAY_NODISCARD;
+/* What a process that loads ONNX Runtime is started with: these variables, as "K=V" and "K" alone
+ * to unset, over ORT_DISABLE_TELEMETRY=1. *out ends with NULL and is released with free_env. */
+assay_status assay_settings_make_env(const assay_settings *env, char ***out,
+                                     assay_error *err) ASSAY_NODISCARD;
+void assay_settings_free_env(char **env); /* NULL is fine */
+
 void assay_settings_reset(assay_settings *settings);
 /* {"key": "value", …}; NULL values as null. */
 void assay_settings_put(const assay_settings *settings, assay_json_builder *b, const char *key);
