@@ -4,35 +4,18 @@
 #include "selftest/selftest.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "report/campaign_view.h"
 #include "selftest/selftest_cases.h"
+#include "selftest/selftest_folders.h"
 #include "selftest/selftest_scene.h"
 #include "verify/verify.h"
 
-/* Copies the evidence of the mode that the task names, and ends as it is told there. The campaign
- * starts it as "SCRIPT worker --spec TASK --out FOLDER". */
-static const char worker_script[] =
-    "#!/bin/sh\n"
-    "while read -r key value; do\n"
-    "  case $key in\n"
-    "  '\"mode\":') mode=${value#\\\"} mode=${mode%\\\",} ;;\n"
-    "  '\"library\":') root=${value#\\\"} root=${root%/libonnxruntime.so\\\",} ;;\n"
-    "  esac\n"
-    "done <\"$3\"\n"
-    "cp \"$root/evidence/$mode\"/* \"$5\"/ || exit 70\n"
-    ". \"$root/evidence/$mode.sh\"\n";
-
 typedef struct running {
-  char root[192];    /* packages */
-  char scripts[192]; /* the worker's script: a folder that lets programs run */
-  char script[224];
+  selftest_folders folders;
   selftest_scene good, refused; /* bases of edited packages */
   bool has_good, has_refused;
   void (*each)(void *arg, const assay_selftest_outcome *outcome);
@@ -41,44 +24,11 @@ typedef struct running {
   size_t n; /* folders made */
 } running;
 
-/* --- folders -------------------------------------------------------------------------------------
- */
-
-static assay_status make_temporary(const char *parent, char *out, size_t out_bytes,
-                                   assay_error *err) {
-  int n = snprintf(out, out_bytes, "%s/assay-selftest-XXXXXX", parent);
-  if (n < 0 || (size_t)n >= out_bytes)
-    return assay_fail(err, ASSAY_E_ARGUMENT, "'%s' is too long a name for a temporary folder",
-                      parent);
-  if (mkdtemp(out) != NULL) return ASSAY_OK;
-  out[0] = '\0';
-  return assay_fail(err, ASSAY_E_IO, "no temporary folder can be made in '%s'; set TMPDIR", parent);
-}
-
-/* Packages in memory where there is such a folder: hundreds of small files are written. */
-static assay_status open_folders(running *r, assay_error *err) {
-  const char *tmp = getenv("TMPDIR");
-  bool chosen = tmp != NULL && tmp[0] != '\0';
-  const char *scripts = chosen ? tmp : "/tmp";
-  const char *packages = !chosen && access("/dev/shm", W_OK) == 0 ? "/dev/shm" : scripts;
-  ASSAY_TRY(make_temporary(packages, r->root, sizeof r->root, err));
-  ASSAY_TRY(make_temporary(scripts, r->scripts, sizeof r->scripts, err));
-  snprintf(r->script, sizeof r->script, "%s/worker", r->scripts);
-  ASSAY_TRY(assay_file_write(r->script, worker_script, strlen(worker_script), err));
-  if (chmod(r->script, 0700) == 0) return ASSAY_OK;
-  return assay_fail(err, ASSAY_E_IO, "'%s' cannot be made a program", r->script);
-}
-
-static void close_folders(running *r) {
-  if (r->root[0] != '\0') (void)!assay_folder_remove(r->root, NULL);
-  if (r->scripts[0] != '\0') (void)!assay_folder_remove(r->scripts, NULL);
-}
-
 static void open_scene(running *r, selftest_scene *s) {
   char root[256];
   assay_error err = {0};
-  snprintf(root, sizeof root, "%s/%zu", r->root, r->n++);
-  selftest_scene_init(s, root, r->script);
+  snprintf(root, sizeof root, "%s/%zu", r->folders.root, r->n++);
+  selftest_scene_init(s, root, r->folders.script);
   selftest_take(s, assay_folder_create(root, &err), &err);
 }
 
@@ -186,6 +136,14 @@ static assay_status ask_verify(const selftest_case *one, const selftest_scene *s
   return ASSAY_OK;
 }
 
+/* The campaign must not have begun. */
+static assay_status ask_campaign(const selftest_case *one, const selftest_scene *s,
+                                 assay_selftest_outcome *out) {
+  out->right = s->err.status != ASSAY_OK && strstr(s->err.text, one->words) != NULL;
+  say(out, "", s->err.status != ASSAY_OK ? s->err.text : "the campaign was run");
+  return ASSAY_OK;
+}
+
 /* An honest package of a wrong run verifies: both derivations agree on what is wrong. An edited
  * one is asked of the side that must notice. */
 static assay_status ask(const selftest_case *one, const selftest_scene *s,
@@ -207,7 +165,9 @@ static assay_status run_case(running *r, const selftest_case *one, assay_error *
       .name = one->name, .known = one->known, .is_control = one->by == SELFTEST_PASSES};
   prepare(r, one, &s);
   assay_status st = s.err.status;
-  if (st)
+  if (one->by == SELFTEST_REFUSAL && st != ASSAY_E_MEMORY)
+    st = ask_campaign(one, &s, &outcome);
+  else if (st)
     assay_fail(err, st, "%s", s.err.text);
   else
     st = ask(one, &s, &outcome, err);
@@ -245,11 +205,11 @@ assay_status assay_selftest_run(void (*each)(void *arg, const assay_selftest_out
   if (r == NULL) return assay_fail_memory(err, sizeof *r);
   r->each = each;
   r->arg = arg;
-  assay_status st = open_folders(r, err);
+  assay_status st = selftest_folders_open(&r->folders, err);
   if (st == ASSAY_OK) st = run_all(r, err);
   if (r->has_good) close_scene(&r->good);
   if (r->has_refused) close_scene(&r->refused);
-  close_folders(r);
+  selftest_folders_close(&r->folders);
   if (st == ASSAY_OK) *out = r->summary;
   assay_free(r);
   return st;

@@ -20,11 +20,11 @@ typedef struct selftest_case {
   const char *known; /* who lets it pass; "" when nobody was seen to */
   selftest_start start;
   void (*spoil)(selftest_scene *s); /* NULL for a control that changes nothing */
-  enum { SELFTEST_PASSES, SELFTEST_GATE, SELFTEST_VERIFY } by;
+  enum { SELFTEST_PASSES, SELFTEST_GATE, SELFTEST_VERIFY, SELFTEST_REFUSAL } by;
   assay_view_topic topic; /* by the gate: of the reason */
   assay_verify_kind kind; /* by verification: of the problem */
   bool is_incomplete;     /* by the gate: verification names the missing run, too */
-  const char *words;      /* part of the reason, or of "FILE: WHAT" of the problem */
+  const char *words; /* part of the reason, of the refusal, or of "FILE: WHAT" of the problem */
 } selftest_case;
 
 /* Fresh campaigns: outputs, traces, workers. */

@@ -1,9 +1,14 @@
 /* Workers that die, hang, or leave less than they must. */
+#include <math.h>
+
 #include "selftest/selftest_cases.h"
 
 #define FRESH(spoil_function, its_topic, reason_words)                                             \
   .start = SELFTEST_FRESH, .spoil = (spoil_function), .by = SELFTEST_GATE, .topic = (its_topic),   \
   .words = (reason_words)
+
+#define REFUSED(spoil_function, error_words)                                                       \
+  .start = SELFTEST_FRESH, .spoil = (spoil_function), .by = SELFTEST_REFUSAL, .words = (error_words)
 
 static void crashes(selftest_scene *s) {
   s->timing_ends = "kill -SEGV $$";
@@ -64,8 +69,19 @@ static void timing_not_made(selftest_scene *s) {
 static void placement_not_made(selftest_scene *s) {
   s->skip = "placement";
 }
+/* Bundles that contradict themselves are refused before anything runs. */
 static void mask_missing(selftest_scene *s) {
   selftest_drop(&s->arrays, "mask");
+}
+static void mask_of_halves(selftest_scene *s) {
+  if (!selftest_failed(s)) selftest_f32(s, "mask")[0] = 0.5f;
+}
+static void reference_of_another_shape(selftest_scene *s) {
+  assay_tensor *t = selftest_array(s, "ref.f32.momentum");
+  if (t != NULL) selftest_reshape(t, 3, (const int64_t[]){SELFTEST_B, 3, SELFTEST_N});
+}
+static void nan_in_a_valid_row(selftest_scene *s) {
+  if (!selftest_failed(s)) selftest_f32(s, "x")[1] = (float)NAN;
 }
 
 const selftest_case selftest_run_cases[] = {
@@ -89,7 +105,10 @@ const selftest_case selftest_run_cases[] = {
     {"no samples", "", FRESH(samples_missing, ASSAY_TOPIC_FAILED, "samples.npy")},
     {"no outputs", "", FRESH(outputs_missing, ASSAY_TOPIC_FAILED, "outputs.npz")},
     {"outputs are cut", "", FRESH(outputs_cut, ASSAY_TOPIC_FAILED, "outputs.npz")},
-    {"the case has no mask", "", FRESH(mask_missing, ASSAY_TOPIC_FAILED, "mask")},
+    {"the case has no mask", "", REFUSED(mask_missing, "'mask' is not in the case")},
+    {"a mask of halves", "", REFUSED(mask_of_halves, "neither 0 nor 1")},
+    {"a reference of another shape", "", REFUSED(reference_of_another_shape, "ref.f32.momentum")},
+    {"NaN in a valid row of the inputs", "", REFUSED(nan_in_a_valid_row, "is not finite")},
     {"another library was mapped", "two packages installed",
      FRESH(library_of_another, ASSAY_TOPIC_FAILED, "not the one that was asked for")},
     {"the session had other options", "timing with profiling on",

@@ -151,8 +151,9 @@ void selftest_only_head(selftest_scene *s, const selftest_head *head) {
   drop_heads(s);
   assay_tensor_map_reset(&s->arrays);
   assay_tensor_map_reset(&s->outputs);
-  s->has_mask = false;
-  s->heads[0] = tensor_of(s, "y", head->got_dtype, 1, 0);
+  s->has_mask = s->is_ours = false;
+  s->heads[0] = tensor_of(s, "y", head->want_dtype, 1, 0);
+  s->heads[0].dims[0] = (assay_manifest_dim){.size = head->n};
   s->heads[0].kind = head->kind;
   s->n_heads = 1;
   const int64_t x_dims[] = {SELFTEST_B, SELFTEST_N, 3};

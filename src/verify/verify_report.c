@@ -386,27 +386,58 @@ static void check_json_row(const assay_verify_place *above, const assay_json *ob
   check_json_heads(&at, assay_json_get(object, "heads"), row);
 }
 
-static void check_json_groups(const assay_verify_place *above, const assay_json *groups,
-                              const assay_verify_rows *rows) {
-  for (size_t g = 0; g < assay_json_len(groups); g++) {
-    const assay_json *object = assay_json_at(groups, g);
-    char names[3][256];
-    int64_t n = 0, n_passed = 0;
-    member_text(object, "runtime", names[0], sizeof names[0]);
-    member_text(object, "bundle", names[1], sizeof names[1]);
-    member_text(object, "inputs", names[2], sizeof names[2]);
-    for (size_t r = 0; r < rows->n; r++) {
-      const assay_verify_row *row = &rows->items[r];
-      if (strcmp(row->runtime, names[0]) != 0 || strcmp(row->bundle, names[1]) != 0 ||
-          row->controlled != (strcmp(names[2], "controlled") == 0))
-        continue;
-      n++;
-      n_passed += row->passed;
-    }
-    assay_verify_place at = place_of(above, names[0], names[1], names[2]);
-    assay_verify_int(&at, "n_rows", assay_json_int(assay_json_get(object, "n_rows")), n);
-    assay_verify_int(&at, "n_passed", assay_json_int(assay_json_get(object, "n_passed")), n_passed);
+/* What the rows of a group have in common: the first that says so. */
+static void check_group_facts(const assay_verify_place *at, const assay_json *object,
+                              const assay_verify_rows *rows, const size_t *members, size_t n) {
+  static const char *const facts[] = {"dtype", "provider", "library_version"};
+  const assay_verify_row *worst = NULL;
+  for (size_t k = 0; k < sizeof facts / sizeof facts[0]; k++) {
+    assay_verify_cell cell = {0};
+    for (size_t i = 0; i < n && cell.kind == ASSAY_VERIFY_CELL_ABSENT; i++)
+      assay_verify_column_find(facts[k])->get(&rows->items[members[i]], &cell);
+    check_member(at, object, facts[k], &cell);
   }
+  for (size_t i = 0; i < n; i++) {
+    const assay_verify_row *row = &rows->items[members[i]];
+    if (row->timing != NULL && !row->timing->has_numbers && row->timing->found.n_comparisons > 0)
+      return; /* nothing is known of the worst */
+    if (row->worst != NULL && (worst == NULL || assay_verify_is_worse(row->worst, worst->worst)))
+      worst = row;
+  }
+  assay_verify_text(at, "worst_case", assay_json_string(assay_json_get(object, "worst_case")),
+                    worst != NULL ? worst->case_name : NULL);
+}
+
+static void check_json_group(const assay_verify_place *above, const assay_json *object,
+                             const assay_verify_rows *rows, size_t *members) {
+  char names[3][256];
+  int64_t n_passed = 0;
+  size_t n = 0;
+  member_text(object, "runtime", names[0], sizeof names[0]);
+  member_text(object, "bundle", names[1], sizeof names[1]);
+  member_text(object, "inputs", names[2], sizeof names[2]);
+  for (size_t r = 0; r < rows->n; r++) {
+    const assay_verify_row *row = &rows->items[r];
+    if (strcmp(row->runtime, names[0]) != 0 || strcmp(row->bundle, names[1]) != 0 ||
+        row->controlled != (strcmp(names[2], "controlled") == 0))
+      continue;
+    members[n++] = r;
+    n_passed += row->passed;
+  }
+  assay_verify_place at = place_of(above, names[0], names[1], names[2]);
+  assay_verify_int(&at, "n_rows", assay_json_int(assay_json_get(object, "n_rows")), (int64_t)n);
+  assay_verify_int(&at, "n_passed", assay_json_int(assay_json_get(object, "n_passed")), n_passed);
+  check_group_facts(&at, object, rows, members, n);
+}
+
+static assay_status check_json_groups(const assay_verify_place *at, const assay_json *groups,
+                                      const assay_verify_rows *rows, assay_error *err) {
+  size_t *members = assay_alloc_array(rows->n, sizeof *members);
+  if (members == NULL) return assay_fail_memory(err, rows->n * sizeof *members);
+  for (size_t g = 0; g < assay_json_len(groups); g++)
+    check_json_group(at, assay_json_at(groups, g), rows, members);
+  assay_free(members);
+  return ASSAY_OK;
 }
 
 /* The verdict's words count the reasons that the file lists, by their topics. */
@@ -436,8 +467,9 @@ static void check_json_verdict(const assay_verify_place *at, const assay_json *r
   }
 }
 
-static void check_json(const assay_verify_place *at, const assay_json *root,
-                       const assay_verify_scene *scene, const assay_verify_rows *rows) {
+static assay_status check_json(const assay_verify_place *at, const assay_json *root,
+                               const assay_verify_scene *scene, const assay_verify_rows *rows,
+                               assay_error *err) {
   int64_t n_runs = 0, n_done = 0;
   const assay_json *array = assay_json_get(root, "rows");
   for (size_t r = 0; r < rows->n; r++) {
@@ -452,10 +484,11 @@ static void check_json(const assay_verify_place *at, const assay_json *root,
   assay_verify_int(at, "n_runs", assay_json_int(assay_json_get(root, "n_runs")), n_runs);
   assay_verify_int(at, "n_runs_done", assay_json_int(assay_json_get(root, "n_runs_done")), n_done);
   check_json_verdict(at, root, assay_verify_report_qualifies(scene, rows));
-  check_json_groups(at, assay_json_get(root, "groups"), rows);
+  ASSAY_TRY(check_json_groups(at, assay_json_get(root, "groups"), rows, err));
   assay_verify_int(at, "rows", (int64_t)assay_json_len(array), (int64_t)rows->n);
   for (size_t i = 0; i < assay_json_len(array); i++)
     check_json_row(at, assay_json_at(array, i), rows);
+  return ASSAY_OK;
 }
 
 /* --- files ---------------------------------------------------------------------------------------
@@ -520,7 +553,7 @@ static assay_status check_json_file(const assay_verify_scene *scene, const assay
       assay_verify_holds(&at, "", false, "a report", why.text);
       st = ASSAY_OK;
     } else {
-      check_json(&at, root, scene, rows);
+      st = check_json(&at, root, scene, rows, err);
     }
   }
   assay_json_destroy(root);

@@ -285,6 +285,14 @@ static const char *sum_of(const assay_verify_scene *scene, const char *folder, c
   return entry != NULL ? entry->sha256 : "";
 }
 
+/* Its listed size; -1 when it is not listed. */
+static int64_t size_of(const assay_verify_scene *scene, const char *folder, const char *file) {
+  char *name = assay_path_join(folder, file);
+  const assay_tree_entry *entry = name != NULL ? assay_tree_find(scene->sums, name) : NULL;
+  assay_free(name);
+  return entry != NULL ? (int64_t)entry->size_bytes : -1;
+}
+
 static assay_status external_digest(const checking *c, char out[65], assay_error *err) {
   const assay_manifest *manifest = c->run->manifest;
   assay_buf lines = {0};
@@ -391,6 +399,9 @@ static void check_files(const checking *c) {
     snprintf(what, sizeof what, "files['%.80s'].sha256", found->files[i].file);
     assay_verify_text(&c->at, what, found->files[i].sha256,
                       sum_of(c->scene, folder, found->files[i].file));
+    snprintf(what, sizeof what, "files['%.80s'].size_bytes", found->files[i].file);
+    assay_verify_int(&c->at, what, (int64_t)found->files[i].size_bytes,
+                     size_of(c->scene, folder, found->files[i].file));
   }
 }
 
