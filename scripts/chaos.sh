@@ -1,6 +1,7 @@
 #!/bin/sh
 # scripts/chaos.sh: a small campaign, disturbed COUNT times (50): `assay run`, a worker or both are killed with KILL at a
-# random moment, once or several times in a row, or its disk fills up; then the same line is repeated until it is done.
+# random moment, or it is stopped with TERM, once or several times in a row, or its disk fills up; then the same line is
+# repeated until it is done.
 # Each package must complete, pass the gate and `assay verify`, and equal, up to what is measured, one that was never
 # disturbed (tests/chaos/describe_package.c says what is compared). No process and no unfinished file may be left.
 #
@@ -14,6 +15,14 @@ build=$(cd "${BUILD:-build}" && pwd)
 keep=${KEEP:-$PWD/chaos-failed}
 assay=$build/assay
 describe=$build/tests/describe_package
+ort=${ASSAY_ORT:-}
+for f in deps/onnxruntime/libonnxruntime.so.*; do
+  [ -n "$ort" ] || [ ! -e "$f" ] || ort=$PWD/$f
+done
+[ -n "$ort" ] || {
+  echo "chaos: no ONNX Runtime: run 'make deps', or set ASSAY_ORT=/path/to/libonnxruntime.so" >&2
+  exit 3
+}
 work=$(mktemp -d "${TMPDIR:-/tmp}/assay-chaos-XXXXXX")
 work=$(cd "$work" && pwd -P)
 disk=$work/disk
@@ -70,7 +79,7 @@ wait_until_gone() {
 n_failed=0
 complain() { # WHAT
   echo "chaos: round $round ($what): $1" >&2
-  cat "$work/run.log" >&2 2>/dev/null || true
+  tail -n 40 "$work/run.log" >&2 2>/dev/null || true
   n_failed=$((n_failed + 1))
   mkdir -p "$keep"
   rm -rf "$keep/round-$round"
@@ -85,14 +94,18 @@ bundles() {
   "$assay" export --model heptv2 --preset cld --layers 1 --sweep 100 --name heptv2 -o "$work/heptv2"
 } >/dev/null
 
+# With a library by its path: the runtime is named after the version that the library says.
+line() {
+  exec "$assay" run --runtime "cpu@$ort" --bundle "$work/attention" --bundle "$work/heptv2" --iterations 5 --warmup 1 \
+    --processes 2 -o "$package" >>"$work/run.log" 2>&1
+}
+
 run() { # the line, for $package
-  "$assay" run --runtime cpu --bundle "$work/attention" --bundle "$work/heptv2" --iterations 5 --warmup 1 \
-    -o "$package" >>"$work/run.log" 2>&1
+  (line)
 }
 
 start() { # the same in the background; sets runner
-  "$assay" run --runtime cpu --bundle "$work/attention" --bundle "$work/heptv2" --iterations 5 --warmup 1 \
-    -o "$package" >>"$work/run.log" 2>&1 &
+  line &
   runner=$!
 }
 
@@ -108,6 +121,15 @@ kill_run() {
   draw "$usual_ms"
   sleep_ms "$drawn"
   kill -9 $runner 2>/dev/null || true
+  wait $runner 2>/dev/null || true
+  runner=
+}
+
+stop_run() {
+  start
+  draw "$usual_ms"
+  sleep_ms "$drawn"
+  kill -TERM $runner 2>/dev/null || true
   wait $runner 2>/dev/null || true
   runner=
 }
@@ -157,6 +179,7 @@ disturb() { # KIND
     run) kill_run ;;
     worker) kill_worker ;;
     both) kill_both ;;
+    stop) stop_run ;;
     disk) fill_disk ;;
   esac
 }
@@ -202,11 +225,11 @@ usual_ms=$(($(date +%s%3N) - begin_ms))
 usual_kb=$(du -sk "$package" | cut -f1)
 "$describe" "$package" >"$work/got.txt"
 sed "s|$package|PACKAGE|g" "$work/got.txt" >"$work/want.txt"
-kinds="run worker both"
+kinds="run worker both stop"
 if can_mount; then kinds="$kinds disk"; else echo "chaos: skipped: filling a disk (a file system cannot be mounted here)"; fi
 echo "chaos: $count rounds, SEED=$seed; undisturbed the campaign takes $usual_ms ms and $usual_kb KiB"
 
-n_run=0 n_worker=0 n_both=0 n_disk=0
+n_run=0 n_worker=0 n_both=0 n_stop=0 n_disk=0
 while [ $round -lt "$count" ]; do
   round=$((round + 1))
   : >"$work/run.log"
@@ -220,8 +243,8 @@ while [ $round -lt "$count" ]; do
   draw 4
   more=$drawn
   while [ "$more" -gt 0 ]; do
-    draw 3
-    set -- run worker both
+    draw 4
+    set -- run worker both stop
     shift "$drawn"
     what="$what, $1"
     disturb "$1"
@@ -234,5 +257,5 @@ while [ $round -lt "$count" ]; do
   ! umount "$disk" 2>/dev/null || rm -rf "$disk"
 done
 echo "chaos: $count rounds ($n_run began with a killed run, $n_worker with a killed worker, $n_both with both," \
-  "$n_disk with a full disk): $n_failed failed"
+  "$n_stop with a stopped run, $n_disk with a full disk): $n_failed failed"
 [ "$n_failed" = 0 ]

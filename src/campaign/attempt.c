@@ -548,7 +548,8 @@ static assay_status take_repeat(attempt *first, const attempt *a, int64_t k, ass
   return take_outputs(first, a, k, other->outputs_sha256, err);
 }
 
-/* One that fails makes the whole timing one that failed, in the same way. */
+/* One that fails makes the whole timing one that failed, in the same way: "process" is then how
+ * that one ended, and nothing passes. */
 static assay_status end_as_repeat(attempt *first, const attempt *a, int64_t k, assay_error *err) {
   const assay_result *scratch = a->result;
   char *text = assay_format("process %lld of %lld: %s", (long long)k,
@@ -556,6 +557,9 @@ static assay_status end_as_repeat(attempt *first, const attempt *a, int64_t k, a
                             scratch->reason != NULL ? scratch->reason : "");
   if (text == NULL) return assay_fail_memory(err, 256);
   first->result->completeness = ASSAY_VERDICT_FAIL;
+  first->result->process = scratch->process;
+  if (first->result->numbers == ASSAY_VERDICT_PASS) first->result->numbers = ASSAY_VERDICT_UNKNOWN;
+  first->result->timed = ASSAY_VERDICT_UNKNOWN;
   assay_status st = end_as(first, scratch->status, scratch->stage, text, err);
   assay_free(text);
   return st;

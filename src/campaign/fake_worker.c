@@ -222,6 +222,7 @@ static void die_as_probe(void) {
 static void misbehave_early(void) {
   if (asked("probe_killed") && task.mode == ASSAY_WORKER_PROBE) die_as_probe();
   if (asked("segv")) raise_default(SIGSEGV);
+  if (asked("killed_later") && is_repeat()) raise_default(SIGKILL);
   if (asked("segv_later") && is_repeat()) raise_default(SIGSEGV);
   if (asked("fpe")) raise_default(SIGFPE);
   if (asked("abort")) abort();

@@ -18,9 +18,10 @@
 
 /* Members that are measured, or the digest of something measured, wherever they stand. */
 static const char *const measured[] = {
-    "started_at",   "finished_at", "tree_sha256",   "sha256",        "session_create_ns",
-    "first_run_ns", "stats",       "elapsed_ns",    "max_rss_bytes", "duration_us",
-    "memory",       "p50_ns",      "samples_sha256"};
+    "started_at",   "finished_at", "tree_sha256",   "sha256",     "session_create_ns",
+    "first_run_ns", "elapsed_ns",  "max_rss_bytes", "min_ns",     "max_ns",
+    "p50_ns",       "p50_min_ns",  "p50_max_ns",    "p50_spread", "stats",
+    "duration_us",  "memory"};
 
 /* Files that are the same bytes whenever and wherever the campaign ran. */
 static const char *const repeatable[] = {"bundles/*", "graphs/*", "runs/*/outputs.npz",
