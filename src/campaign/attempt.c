@@ -500,34 +500,24 @@ static assay_status outputs_sha256(const attempt *a, char out_hex[65], assay_err
   return st;
 }
 
-/* Outputs that are the first one's byte for byte are not kept twice. Others are, and must be right
- * by themselves. */
-static assay_status take_outputs(attempt *first, const attempt *a, int64_t k, const char *sha256,
+/* Outputs that are the first one's byte for byte are not kept twice. Others are. */
+static assay_status take_outputs(attempt *first, const attempt *a, const char *sha256,
                                  assay_error *err) {
   char of_first[65];
   ASSAY_TRY(outputs_sha256(first, of_first, err));
-  assay_result *result = first->result;
-  if (strcmp(of_first, sha256) == 0) {
-    char *path = assay_path_join(a->folder, ASSAY_WORKER_OUTPUTS_FILE);
-    if (path == NULL) return assay_fail_memory(err, strlen(a->folder) + 16);
-    assay_status st = assay_folder_remove(path, err);
-    assay_free(path);
-    return st;
-  }
-  result->processes.outputs_identical = false;
-  if (a->result->numbers == ASSAY_VERDICT_PASS || result->numbers != ASSAY_VERDICT_PASS)
+  if (strcmp(of_first, sha256) != 0) {
+    first->result->processes.outputs_identical = false;
     return ASSAY_OK;
-  const char *why = a->result->numbers_reason;
-  result->numbers = a->result->numbers;
-  char *text = assay_format("process %lld: %s", (long long)k, why != NULL ? why : "");
-  assay_status st =
-      text != NULL ? set_text(&result->numbers_reason, text, err) : assay_fail_memory(err, 256);
-  assay_free(text);
+  }
+  char *path = assay_path_join(a->folder, ASSAY_WORKER_OUTPUTS_FILE);
+  if (path == NULL) return assay_fail_memory(err, strlen(a->folder) + 16);
+  assay_status st = assay_folder_remove(path, err);
+  assay_free(path);
   return st;
 }
 
 /* Its figures into the result of the first. */
-static assay_status take_repeat(attempt *first, const attempt *a, int64_t k, assay_error *err) {
+static assay_status take_repeat(attempt *first, const attempt *a, assay_error *err) {
   assay_result_processes *processes = &first->result->processes;
   const assay_result *scratch = a->result;
   const assay_result_stats *stats = &scratch->timing.stats;
@@ -545,7 +535,7 @@ static assay_status take_repeat(attempt *first, const attempt *a, int64_t k, ass
   if (other->p50_ns < processes->p50_min_ns) processes->p50_min_ns = other->p50_ns;
   if (other->p50_ns > processes->p50_max_ns) processes->p50_max_ns = other->p50_ns;
   ASSAY_TRY(outputs_sha256(a, other->outputs_sha256, err));
-  return take_outputs(first, a, k, other->outputs_sha256, err);
+  return take_outputs(first, a, other->outputs_sha256, err);
 }
 
 /* One that fails makes the whole timing one that failed, in the same way: "process" is then how
@@ -575,7 +565,12 @@ static assay_status make_repeat(attempt *first, attempt *a, int64_t k, bool *out
   ASSAY_TRY(a->talked_too_much ? end_talk(a, err) : take_end(a, &child, err));
   ASSAY_TRY(judge(a, err));
   ASSAY_TRY(check_disk(a, err));
-  return a->result->status == ASSAY_RESULT_DONE ? take_repeat(first, a, k, err)
+  /* Numbers are those of the first; another one's must not be worse. */
+  if (a->result->status == ASSAY_RESULT_DONE && a->result->numbers != ASSAY_VERDICT_PASS &&
+      first->result->numbers == ASSAY_VERDICT_PASS)
+    ASSAY_TRY(end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_COMPARE,
+                     a->result->numbers_reason != NULL ? a->result->numbers_reason : "", err));
+  return a->result->status == ASSAY_RESULT_DONE ? take_repeat(first, a, err)
                                                 : end_as_repeat(first, a, k, err);
 }
 

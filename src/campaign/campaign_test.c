@@ -649,7 +649,7 @@ static void a_process_that_differs_is_said(void **state) {
     const char *part;
   } cases[] = {
       {"other_later", ASSAY_RESULT_DONE, ASSAY_VERDICT_PASS, "outputs of the processes differ"},
-      {"wrong_later", ASSAY_RESULT_DONE, ASSAY_VERDICT_FAIL, "process 2: head 'y'"},
+      {"wrong_later", ASSAY_RESULT_FAILED, ASSAY_VERDICT_UNKNOWN, "process 2 of 2: head 'y'"},
       {"segv_later", ASSAY_RESULT_CRASHED, ASSAY_VERDICT_UNKNOWN,
        "process 2 of 2: the worker died"},
   };

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "package/npz.h"
 #include "verify/verify_memory.h"
+#include "verify/verify_processes.h"
 
 #define FACTS_MAX_BYTES ((size_t)16 << 20)
 
@@ -236,10 +237,9 @@ static assay_status check_options(const checking *c, assay_error *err) {
   return st;
 }
 
-/* The digest that the worker took of the library that it had mapped. */
-static const char *mapped_library(const checking *c) {
+/* The digest that the worker took of a library that it had mapped; "" when it had not. */
+static const char *mapped(const checking *c, const char *path) {
   const assay_json *list = assay_json_get(c->facts, "libraries");
-  const char *path = fact(c, "library_path");
   for (size_t i = 0; i < assay_json_len(list); i++) {
     const assay_json *one = assay_json_at(list, i);
     const char *name = assay_json_string(assay_json_get(one, "path"));
@@ -247,6 +247,19 @@ static const char *mapped_library(const checking *c) {
       return assay_json_string(assay_json_get(one, "sha256"));
   }
   return "";
+}
+
+/* The plug-in that the runtime names is the one that was mapped. */
+static void check_plugin(const checking *c) {
+  const assay_package_runtime *runtime =
+      assay_verify_run_runtime(c->scene->package, c->run->planned->runtime);
+  const assay_json *spec = runtime != NULL ? runtime->spec : NULL;
+  const char *plugin = assay_json_string(assay_json_get(spec, "plugin"));
+  if (plugin == NULL) return;
+  assay_verify_place at = {.findings = c->at.findings, .file = "package.json"};
+  snprintf(at.within, sizeof at.within, "runtimes['%.128s'].", runtime->name);
+  assay_verify_text(&at, "spec.plugin_sha256",
+                    assay_json_string(assay_json_get(spec, "plugin_sha256")), mapped(c, plugin));
 }
 
 static void check_int_fact(const checking *c, const char *what, const char *key, int64_t found) {
@@ -260,7 +273,9 @@ static assay_status check_facts(const checking *c, assay_error *err) {
   assay_verify_text(&c->at, "library.version", found->library_version, fact(c, "library_version"));
   assay_verify_text(&c->at, "library.build", found->library_build, fact(c, "library_build"));
   assay_verify_text(&c->at, "provider", found->provider, fact(c, "provider"));
-  assay_verify_text(&c->at, "keys.library_sha256", found->keys.library_sha256, mapped_library(c));
+  assay_verify_text(&c->at, "keys.library_sha256", found->keys.library_sha256,
+                    mapped(c, fact(c, "library_path")));
+  check_plugin(c);
   assay_verify_text(&c->at, "keys.model_sha256", found->keys.model_sha256, fact(c, "model_sha256"));
   if (found->mode == ASSAY_RESULT_TIMING) {
     const assay_result_timing *t = &found->timing;
@@ -456,7 +471,8 @@ static assay_status check_all(checking *c, assay_error *err) {
   ASSAY_TRY(check_keys(c, err));
   check_files(c);
   ASSAY_TRY(assay_verify_memory_check(&c->at, c->folder, &c->run->found, err));
-  return derive_figures(c, err);
+  ASSAY_TRY(derive_figures(c, err));
+  return assay_verify_processes_check(c->scene, c->run, &c->at, c->folder, err);
 }
 
 /* False when there is no result to check; that is said then. */
