@@ -57,6 +57,15 @@ static void outputs_cut(selftest_scene *s) {
 static void library_of_another(selftest_scene *s) {
   s->other_library = true;
 }
+static void plugin(selftest_scene *s) {
+  s->has_plugin = true;
+}
+static void plugin_of_another(selftest_scene *s) {
+  s->has_plugin = s->other_plugin = true;
+}
+static void talks_without_end(selftest_scene *s) {
+  s->timing_ends = "exec yes";
+}
 static void options_of_another(selftest_scene *s) {
   s->other_options = true;
 }
@@ -85,6 +94,8 @@ static void nan_in_a_valid_row(selftest_scene *s) {
 }
 
 const selftest_case selftest_run_cases[] = {
+    {"control: a provider from a plug-in", "", .start = SELFTEST_FRESH, .spoil = plugin,
+     .by = SELFTEST_PASSES},
     {"the worker crashes", "", FRESH(crashes, ASSAY_TOPIC_CRASHED, "signal 11")},
     {"the worker crashes after the numbers", "",
      FRESH(crashes_in_placement, ASSAY_TOPIC_CRASHED, "signal 8")},
@@ -94,6 +105,8 @@ const selftest_case selftest_run_cases[] = {
      FRESH(ends_without_a_word, ASSAY_TOPIC_CRASHED, "no usable worker.json")},
     {"the worker talks garbage", "",
      FRESH(talks_garbage, ASSAY_TOPIC_CRASHED, "no usable worker.json")},
+    {"the worker talks without end", "",
+     FRESH(talks_without_end, ASSAY_TOPIC_FAILED, "printed more than")},
     {"the worker leaves processes behind", "",
      FRESH(leaves_a_child, ASSAY_TOPIC_FAILED, "left processes behind")},
     {"the provider is not to be had", "Python's onnxruntime goes on without",
@@ -111,6 +124,8 @@ const selftest_case selftest_run_cases[] = {
     {"NaN in a valid row of the inputs", "", REFUSED(nan_in_a_valid_row, "is not finite")},
     {"another library was mapped", "two packages installed",
      FRESH(library_of_another, ASSAY_TOPIC_FAILED, "not the one that was asked for")},
+    {"another plug-in was mapped", "",
+     FRESH(plugin_of_another, ASSAY_TOPIC_FAILED, "is not what was mapped")},
     {"the session had other options", "timing with profiling on",
      FRESH(options_of_another, ASSAY_TOPIC_FAILED, "not those that were asked for")},
     {"another graph was executed", "Olive, by its cache",

@@ -208,6 +208,7 @@ void selftest_scene_init(selftest_scene *s, const char *root, const char *script
   snprintf(s->package, sizeof s->package, "%s/package", root);
   snprintf(s->evidence, sizeof s->evidence, "%s/evidence", root);
   snprintf(s->library, sizeof s->library, "%s/libonnxruntime.so", root);
+  snprintf(s->plugin, sizeof s->plugin, "%s/libplugin.so", root);
   snprintf(s->runtime, sizeof s->runtime, "%s/gpu.json", root);
   memcpy(s->nodes, nodes, sizeof nodes);
   memcpy(s->placed, nodes, sizeof nodes);
@@ -426,16 +427,23 @@ static void spoil_digest(char digest[65]) {
   digest[63] = digest[63] == '0' ? '1' : '0';
 }
 
-static void fill_library(selftest_scene *s, assay_worker_facts *facts) {
-  facts->libraries.items = assay_alloc_array(1, sizeof *facts->libraries.items);
+static void add_library(selftest_scene *s, assay_worker_facts *facts, const char *path,
+                        bool spoilt) {
+  assay_machine_library *library = &facts->libraries.items[facts->libraries.n];
+  library->path = assay_strdup(path);
+  need(s, library->path);
+  if (selftest_failed(s)) return;
+  facts->libraries.n++;
+  TRY(s, assay_sha256_file(path, library->sha256, &library->size_bytes, err));
+  if (spoilt) spoil_digest(library->sha256);
+}
+
+static void fill_libraries(selftest_scene *s, assay_worker_facts *facts) {
+  facts->libraries.items = assay_alloc_array(2, sizeof *facts->libraries.items);
   need(s, facts->libraries.items);
   if (selftest_failed(s)) return;
-  assay_machine_library *library = &facts->libraries.items[0];
-  facts->libraries.n = 1;
-  library->path = assay_strdup(s->library);
-  need(s, library->path);
-  TRY(s, assay_sha256_file(s->library, library->sha256, &library->size_bytes, err));
-  if (s->other_library) spoil_digest(library->sha256);
+  add_library(s, facts, s->library, s->other_library);
+  if (s->has_plugin) add_library(s, facts, s->plugin, s->other_plugin);
 }
 
 /* The graph that the session read. */
@@ -481,7 +489,7 @@ static void write_facts(selftest_scene *s, const char *folder, bool timing) {
                               .outputs_identical = timing};
   need(s, path);
   fill_graph(s, &facts);
-  fill_library(s, &facts);
+  fill_libraries(s, &facts);
   fill_options(s, &facts);
   TRY(s, assay_worker_facts_write(&facts, path, err));
   assay_worker_facts_reset(&facts);
@@ -539,11 +547,13 @@ static void write_evidence(selftest_scene *s) {
  */
 
 static void write_runtime(selftest_scene *s) {
-  char text[1024];
+  char text[1400], plugin[400] = "";
   write_text(s, s->root, "libonnxruntime.so", "stands in for a library");
+  write_text(s, s->root, "libplugin.so", "stands in for a plug-in");
+  if (s->has_plugin) snprintf(plugin, sizeof plugin, "\"plugin\": \"%s\", ", s->plugin);
   snprintf(text, sizeof text,
-           "{\"library\": \"%s\", \"provider\": \"cuda\", \"placement_policy\": %s}", s->library,
-           s->policy);
+           "{\"library\": \"%s\", %s\"provider\": \"%s\", \"placement_policy\": %s}", s->library,
+           plugin, SELFTEST_CUDA, s->policy);
   write_text(s, s->root, "gpu.json", text);
 }
 

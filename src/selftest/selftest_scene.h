@@ -40,7 +40,7 @@ typedef struct selftest_node {
  * calls do nothing: a case need not look. */
 typedef struct selftest_scene {
   char root[256], script[256];
-  char bundle[288], package[288], evidence[288], library[288], runtime[288];
+  char bundle[288], package[288], evidence[288], library[288], plugin[288], runtime[288];
   assay_error err;
 
   /* the bundle */
@@ -50,6 +50,7 @@ typedef struct selftest_scene {
   bool has_mask;
   bool is_ours;       /* exported by assay: padding must be zero */
   const char *policy; /* placement policy, as JSON */
+  bool has_plugin;    /* the provider comes from a library of its own */
 
   /* timing evidence */
   assay_tensor_map outputs;
@@ -67,7 +68,7 @@ typedef struct selftest_scene {
   /* what the worker says, and does */
   bool not_finished;
   const char *reason;
-  bool other_library, other_options, other_graph;
+  bool other_library, other_options, other_graph, other_plugin;
   const char *without[4];                   /* files that it does not leave */
   const char *timing_ends, *placement_ends; /* shell: "kill -SEGV $$"; NULL: well */
   int64_t timeout_ns;
