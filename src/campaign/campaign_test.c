@@ -141,6 +141,7 @@ static void make_static(const char *bundle, bool same) {
   must(assay_manifest_read(bundle, &m, err));
   for (size_t i = 0; i < m.n_cases; i++) {
     assay_manifest_file *model = &m.cases[i].model;
+    assay_free(model->file);
     model->file = assay_format("model-%zu.onnx", i);
     char *path = assay_path_join(bundle, model->file);
     must(assay_file_write(path, same || i == 0 ? "graph a" : "graph b", 7, err));

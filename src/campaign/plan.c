@@ -100,6 +100,19 @@ static char *without_slash(const char *path) {
   return assay_strndup(path, n);
 }
 
+/* Graphs and cases by their digests, before anything is said of what is in them. */
+static assay_status check_bytes(const assay_plan_bundle *bundle, assay_error *err) {
+  const assay_manifest *manifest = &bundle->manifest;
+  ASSAY_TRY(assay_manifest_file_check(bundle->source, &manifest->model, err));
+  for (size_t i = 0; i < manifest->n_cases; i++) {
+    const assay_manifest_case *one = &manifest->cases[i];
+    ASSAY_TRY(assay_manifest_file_check(bundle->source, &one->file, err));
+    if (one->model.file != NULL)
+      ASSAY_TRY(assay_manifest_file_check(bundle->source, &one->model, err));
+  }
+  return ASSAY_OK;
+}
+
 static assay_status read_bundle(assay_plan *plan, size_t i, assay_error *err) {
   assay_plan_bundle *bundle = &plan->bundles[i];
   bundle->source = without_slash(plan->spec->bundles[i]);
@@ -107,6 +120,7 @@ static assay_status read_bundle(assay_plan *plan, size_t i, assay_error *err) {
   ASSAY_TRY(assay_manifest_read(bundle->source, &bundle->manifest, err));
   if (bundle->manifest.n_cases == 0)
     return assay_fail(err, ASSAY_E_ARGUMENT, "it holds no cases, so there is nothing to run");
+  ASSAY_TRY(check_bytes(bundle, err));
   ASSAY_TRY(assay_bundle_check(bundle->source, &bundle->manifest, err));
   ASSAY_TRY(name_bundle(plan, i, err));
   bundle->folder = assay_format("%s/bundles/%s", plan->spec->package_path, bundle->name);
