@@ -137,7 +137,7 @@ static void nothing_sampled_is_null(void **state) {
 /* The text with the first `from` replaced. */
 static char *replaced(const char *text, const char *from, const char *to) {
   const char *at = strstr(text, from);
-  if (at == NULL) fail_msg("no '%s' in %s", from, text);
+  assert_non_null(at);
   return assay_format("%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
 }
 
