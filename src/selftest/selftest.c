@@ -120,7 +120,7 @@ static assay_status ask_verify(const selftest_case *one, const selftest_scene *s
   for (size_t i = 0; i < report.n_problems; i++) {
     const assay_verify_problem *problem = &report.problems[i];
     char where[1024];
-    snprintf(where, sizeof where, "%.300s: %.600s", problem->file, problem->what);
+    snprintf(where, sizeof where, "%.300s: %.600s$", problem->file, problem->what);
     bool wanted = one->by == SELFTEST_VERIFY && problem->kind == one->kind &&
                   strstr(where, one->words) != NULL;
     if (wanted && !found) say(out, "", where);

@@ -24,7 +24,7 @@ typedef struct selftest_case {
   assay_view_topic topic; /* by the gate: of the reason */
   assay_verify_kind kind; /* by verification: of the problem */
   bool is_incomplete;     /* by the gate: verification names the missing run, too */
-  const char *words; /* part of the reason, of the refusal, or of "FILE: WHAT" of the problem */
+  const char *words; /* part of the reason, of the refusal, or of "FILE: WHAT$" of the problem */
 } selftest_case;
 
 /* Fresh campaigns: outputs, traces, workers. */

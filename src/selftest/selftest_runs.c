@@ -82,6 +82,9 @@ static void placement_not_made(selftest_scene *s) {
 static void mask_missing(selftest_scene *s) {
   selftest_drop(&s->arrays, "mask");
 }
+static void input_missing(selftest_scene *s) {
+  selftest_drop(&s->arrays, "x");
+}
 static void mask_of_halves(selftest_scene *s) {
   if (!selftest_failed(s)) selftest_f32(s, "mask")[0] = 0.5f;
 }
@@ -119,6 +122,7 @@ const selftest_case selftest_run_cases[] = {
     {"no outputs", "", FRESH(outputs_missing, ASSAY_TOPIC_FAILED, "outputs.npz")},
     {"outputs are cut", "", FRESH(outputs_cut, ASSAY_TOPIC_FAILED, "outputs.npz")},
     {"the case has no mask", "", REFUSED(mask_missing, "'mask' is not in the case")},
+    {"the case lacks an input", "", REFUSED(input_missing, "input 'x' is not in the case")},
     {"a mask of halves", "", REFUSED(mask_of_halves, "neither 0 nor 1")},
     {"a reference of another shape", "", REFUSED(reference_of_another_shape, "ref.f32.momentum")},
     {"NaN in a valid row of the inputs", "", REFUSED(nan_in_a_valid_row, "is not finite")},

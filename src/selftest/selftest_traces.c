@@ -118,11 +118,23 @@ static void log_has_other_nodes(selftest_scene *s) {
   add_node(s, (selftest_node){"Shape", "/Shape", SELFTEST_CPU, false});
   s->placed[0].name = "/other/MatMul";
 }
+/* One that would be let pass there. */
+static void log_lacks_a_provider(selftest_scene *s) {
+  s->nodes[s->n_nodes++] = (selftest_node){"Shape", "/Shape", SELFTEST_CPU, false};
+}
+/* In the list of nodes: within a line, and between two. */
 static void log_cut(selftest_scene *s) {
   add_node(s, (selftest_node){"Shape", "/Shape", SELFTEST_CPU, false});
   selftest_trace(s);
-  s->log.size_bytes = (size_t)(strstr((char *)s->log.data, "  Softmax") - (char *)s->log.data);
+  const char *start = assay_buf_text(&s->log), *last = strstr(start, "  Softmax");
+  if (selftest_failed(s) || last == NULL) return;
+  s->log.size_bytes = (size_t)(last - start);
   s->log.data[s->log.size_bytes] = '\0';
+}
+static void log_cut_between_lines(selftest_scene *s) {
+  log_cut(s);
+  if (selftest_failed(s)) return;
+  while (s->log.size_bytes > 0 && s->log.data[s->log.size_bytes - 1] != '\n') s->log.size_bytes--;
 }
 static void log_of_two_sessions(selftest_scene *s) {
   selftest_trace(s);
@@ -175,7 +187,11 @@ const selftest_case selftest_trace_cases[] = {
     {"the log places the nodes on the CPU", "", FRESH(log_says_cpu, "the log places 3 nodes")},
     {"the log has nodes that did not run", "", FRESH(log_has_more_nodes, "the log places 4 nodes")},
     {"the log has other nodes, as many", "", FRESH(log_has_other_nodes, "does not place it")},
-    {"the log is cut", "", FRESH(log_cut, "log")},
+    {"the log lacks a provider that ran nodes", "",
+     FRESH(log_lacks_a_provider, "the log places none there")},
+    {"the log is cut within a line", "", FRESH(log_cut, "the log is cut here")},
+    {"the log is cut between lines", "",
+     FRESH(log_cut_between_lines, "the list of placed nodes is cut")},
     {"the log is of two sessions", "", FRESH(log_of_two_sessions, "several sessions")},
     {"the runtime says that it dropped events", "", FRESH(events_dropped, "limit")},
 };

@@ -222,7 +222,7 @@ static void find_needed(const pairs *p, assay_verify_comparison *out) {
   long double atol = 0, rtol = 0;
   for (size_t i = 0; i < p->n; i++) {
     if (!is_measured(p, i)) continue;
-    long double distance = p->distance[i], want = fabs(p->want[i]);
+    long double distance = (long double)p->distance[i], want = (long double)fabs(p->want[i]);
     double step = assay_verify_ulps((double)distance, ULP_NEEDED);
     atol = fmaxl(atol, distance - (long double)p->rtol * want);
     out->needed_atol_bound = fmax(out->needed_atol_bound, step);
@@ -242,14 +242,14 @@ static void find_needed(const pairs *p, assay_verify_comparison *out) {
 typedef long double (*term)(const pairs *p, size_t i);
 
 static long double term_distance(const pairs *p, size_t i) {
-  return p->distance[i];
+  return (long double)p->distance[i];
 }
 static long double term_square(const pairs *p, size_t i) {
-  long double d = p->distance[i];
+  long double d = (long double)p->distance[i];
   return d * d;
 }
 static long double term_want_square(const pairs *p, size_t i) {
-  long double w = p->want[i];
+  long double w = (long double)p->want[i];
   return w * w;
 }
 
@@ -336,7 +336,7 @@ static void know_all(assay_verify_comparison *out, const pairs *p, size_t first_
   know(out, c->n_class_mismatch);
   know(out, c->n_compared);
   know(out, c->n_over);
-  know(out, c->max_tol_multiple);
+  know(out, (long double)c->max_tol_multiple);
   know(out, c->n_argmax_changed_over);
   know(out, c->n_argmax);
   know(out, c->n_padding);
