@@ -156,6 +156,10 @@ static void run_not_planned(selftest_scene *s) {
 }
 static void forget_everything(assay_package *package) {
   for (size_t i = 0; i < package->n_runs; i++) release_run(package, i);
+  for (size_t i = 0; i < package->n_bundles; i++) {
+    assay_free(package->bundles[i].name);
+    assay_free(package->bundles[i].folder);
+  }
   package->n_runs = 0;
   package->n_bundles = 0;
 }
