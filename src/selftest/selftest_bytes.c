@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "package/tree.h"
 #include "selftest/selftest_cases.h"
 
 #define CHANGED(spoil_function, the_kind, problem_words)                                           \
@@ -57,6 +58,14 @@ static void verdict_in_place(selftest_scene *s) {
 static void index_edited(selftest_scene *s) {
   selftest_edit(s, "package.json", "\"warmup\": 2", "\"warmup\": 9");
 }
+static void forget_the_end(assay_package *package) {
+  package->finished_at[0] = '\0';
+  package->tree_sha256[0] = '\0';
+  assay_tree_reset(&package->files);
+}
+static void not_finished(selftest_scene *s) {
+  selftest_edit_index(s, forget_the_end);
+}
 static void file_removed(selftest_scene *s) {
   char *path = selftest_path(s, SELFTEST_PLACEMENT "log.txt");
   if (path != NULL) (void)remove(path);
@@ -102,6 +111,8 @@ const selftest_case selftest_byte_cases[] = {
      CHANGED(verdict_in_place, ASSAY_VERIFY_CHANGED, SELFTEST_TIMING "result.json: ")},
     {"a setting edited in package.json", "",
      CHANGED(index_edited, ASSAY_VERIFY_CHANGED, "package.json: ")},
+    {"a campaign that was not finished, verified", "",
+     CHANGED(not_finished, ASSAY_VERIFY_UNFINISHED, "package.json: ")},
     {"a file removed", "",
      CHANGED(file_removed, ASSAY_VERIFY_MISSING, SELFTEST_PLACEMENT "log.txt: ")},
     {"a file added", "", CHANGED(file_added, ASSAY_VERIFY_EXTRA, SELFTEST_TIMING "notes.txt: ")},

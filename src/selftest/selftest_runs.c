@@ -64,7 +64,8 @@ static void plugin_of_another(selftest_scene *s) {
   s->has_plugin = s->other_plugin = true;
 }
 static void talks_without_end(selftest_scene *s) {
-  s->timing_ends = "exec yes";
+  s->timing_ends = "yes | head -c 80000000; exec sleep 30"; /* more than is kept of it */
+  s->timeout_ns = INT64_C(10000000000);
 }
 static void options_of_another(selftest_scene *s) {
   s->other_options = true;
