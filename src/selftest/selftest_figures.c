@@ -187,6 +187,7 @@ static void iterations_forged(selftest_scene *s) {
   selftest_edit_index(s, fewer_iterations);
 }
 static void loose_tolerance(assay_package *package) {
+  assay_free(package->tolerances); /* of none */
   package->tolerances = assay_alloc_array(1, sizeof *package->tolerances);
   if (package->tolerances == NULL) return;
   package->n_tolerances = 1;

@@ -117,8 +117,7 @@ static size_t calls_in(const assay_buf *profile) {
   return n;
 }
 
-static const char *const providers[] = {"CPUExecutionProvider", "DnnlExecutionProvider",
-                                        "WebGpuExecutionProvider", "XnnpackExecutionProvider"};
+static const char *const providers[] = {"CPUExecutionProvider", "WebGpuExecutionProvider"};
 
 typedef void (*each_pair)(const char *what, const assay_buf *profile, const assay_buf *log);
 
