@@ -7,7 +7,15 @@
  * normalisation, multiplication) takes FP16 and gives FP16: computed in FP32 from its operands,
  * sums accumulated in FP32, and rounded once, to nearest even. A constant factor that is not a
  * power of two is an operation of its own; a power of two is folded into weights and rounds
- * nothing.
+ * nothing. In particular:
+ * - LayerNorm with weight and bias is one operation. RMSNorm is two: the normalised value, and its
+ *   product with the weight (models.md B.0). SiLU is two: a sigmoid and a product.
+ * - 1/sqrt(d), where d is no power of 4 and attention is decomposed, multiplies the scores before
+ *   the mask is added. Fused kernels scale inside, in FP32.
+ * - What does not depend on the input is not computed in FP16: the readouts' queries (LayerNorm,
+ *   projection, and 1/sqrt(d) where it is folded) are rounded to the block's type once.
+ * - A value that enters a block of another type is converted there once: the encoder's output, the
+ *   coordinates of HEPTv2's positions (15), what the readouts and the heads take.
  *
  * FP32 always, whatever the plan says: features and mask as they enter, azimuth, hash keys, ranks
  * and permutations (B.6); the softmax and its log-sum-exp, from scores converted to FP32 to weights
@@ -46,9 +54,11 @@ typedef struct assay_mlpf_plan_config {
   assay_dtype encoder;  /* nn0, nn1: B.2 */
   assay_dtype backbone; /* layers, and their residual stream: B.4, B.5 */
   assay_dtype scores;   /* q k^T / sqrt(d) plus mask, between product and softmax, wherever the
-                           attention's block is FP16: F16 decomposed, F32 in a fused kernel */
-  assay_dtype readout;  /* attention and feed-forward of B.7; concatenation of task queries */
-  assay_dtype heads;    /* the MLP3s of B.8 */
+                           attention's block is FP16: F16 decomposed, F32 in a fused kernel. Not of
+                           HEPTv2's buckets, which are always decomposed: theirs have the type of
+                           the backbone */
+  assay_dtype readout;  /* attention and feed-forward of B.7 (32) */
+  assay_dtype heads;    /* the norms of B.7 (33) and the MLP3s of B.8 */
 } assay_mlpf_plan_config;
 
 /* The plan of --dtype and --attention: FP32 throughout, or FP16 with encoder and heads in FP32
