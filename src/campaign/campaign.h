@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "campaign/runtime_spec.h"
 #include "package/package.h"
 #include "package/result.h"
 
@@ -58,6 +59,9 @@ typedef struct assay_campaign_spec {
   size_t n_tolerances;
   const char *const *provider_options; /* "key=value", for every runtime; over their own */
   size_t n_provider_options;
+  /* Changes runtime i once it is read, or NULL; two runtimes may then begin as the same text. */
+  assay_status (*adjust)(void *arg, size_t i, assay_runtime_spec *runtime, assay_error *err);
+  void *adjust_arg;
   const char *const *command; /* the command line, for the record */
   size_t n_command;
   const char

@@ -42,17 +42,17 @@ typedef struct numbers {
   const assay_manifest *manifest;
   const assay_package_tolerance *asked;
   size_t n_asked;
-  assay_tensor_map arrays;  /* inputs and references */
-  assay_tensor_map outputs; /* of the runtime */
-  const assay_tensor *mask; /* in arrays, or NULL */
-  float *valid;             /* [n_valid] the mask as float32; owned */
+  const assay_tensor_map *arrays;  /* inputs and references */
+  const assay_tensor_map *outputs; /* of the runtime */
+  const assay_tensor *mask;        /* in arrays, or NULL */
+  float *valid;                    /* [n_valid] the mask as float32; owned */
   size_t n_valid;
   assay_result *result;
 } numbers;
 
 static assay_status load_mask(numbers *n, assay_error *err) {
   if (n->manifest->mask_input == NULL) return ASSAY_OK;
-  n->mask = assay_tensor_map_find(&n->arrays, n->manifest->mask_input);
+  n->mask = assay_tensor_map_find(n->arrays, n->manifest->mask_input);
   if (n->mask == NULL)
     return assay_fail(err, ASSAY_E_FORMAT, "the case holds no array '%s', which is the mask",
                       n->manifest->mask_input);
@@ -171,7 +171,7 @@ static assay_status compare_one(numbers *n, const assay_manifest_tensor *head,
   assay_judge_tolerance tolerance = assay_judge_tolerance_of(head, n->asked, n->n_asked);
   assay_result_comparison *c = NULL;
   ASSAY_TRY(add_comparison(n, head, reference, tolerance, &c, err));
-  const assay_tensor *got = assay_tensor_map_find(&n->outputs, head->name);
+  const assay_tensor *got = assay_tensor_map_find(n->outputs, head->name);
   if (got == NULL) {
     snprintf(c->reason, sizeof c->reason, "the runtime gave no such output");
     return ASSAY_OK;
@@ -208,7 +208,7 @@ static assay_status compare_head(numbers *n, const assay_manifest_tensor *head, 
   for (size_t i = 0; i < N_OF(references); i++) {
     char *name = assay_format("ref.%s.%s", references[i], head->name);
     if (name == NULL) return assay_fail_memory(err, strlen(head->name) + 16);
-    const assay_tensor *want = assay_tensor_map_find(&n->arrays, name);
+    const assay_tensor *want = assay_tensor_map_find(n->arrays, name);
     assay_free(name);
     if (want == NULL) continue;
     n_references++;
@@ -226,15 +226,15 @@ static assay_status compare_head(numbers *n, const assay_manifest_tensor *head, 
 
 /* The set of heads must be that of the manifest. */
 static assay_status check_heads(numbers *n, assay_error *err) {
-  for (size_t i = 0; i < n->outputs.n; i++) {
-    const char *name = n->outputs.items[i].name;
+  for (size_t i = 0; i < n->outputs->n; i++) {
+    const char *name = n->outputs->items[i].name;
     if (assay_manifest_head(n->manifest, name) == NULL)
       ASSAY_TRY(blame(n->result, ASSAY_VERDICT_FAIL,
                       assay_format("output '%s' is not among the manifest's heads", name), err));
   }
   for (size_t i = 0; i < n->manifest->n_heads; i++) {
     const char *name = n->manifest->heads[i].name;
-    if (assay_tensor_map_find(&n->outputs, name) == NULL)
+    if (assay_tensor_map_find(n->outputs, name) == NULL)
       ASSAY_TRY(blame(n->result, ASSAY_VERDICT_FAIL,
                       assay_format("head '%s': the runtime gave no such output", name), err));
   }
@@ -251,16 +251,31 @@ static assay_status judge_loaded(numbers *n, assay_error *err) {
   return st;
 }
 
+assay_status assay_judge_arrays(const assay_manifest *manifest, const assay_tensor_map *arrays,
+                                const assay_tensor_map *outputs,
+                                const assay_package_tolerance *asked, size_t n_asked,
+                                assay_result *result, assay_error *err) {
+  numbers n = {.manifest = manifest,
+               .asked = asked,
+               .n_asked = n_asked,
+               .arrays = arrays,
+               .outputs = outputs,
+               .result = result};
+  assay_status st = judge_loaded(&n, err);
+  assay_free(n.valid);
+  return st;
+}
+
 assay_status assay_judge_numbers(const assay_manifest *manifest, const char *case_path,
                                  const char *outputs_path, const assay_package_tolerance *asked,
                                  size_t n_asked, assay_result *result, assay_error *err) {
-  numbers n = {.manifest = manifest, .asked = asked, .n_asked = n_asked, .result = result};
-  assay_status st = assay_npz_read(case_path, /*limits=*/NULL, &n.arrays, err);
-  if (st == ASSAY_OK) st = assay_npz_read(outputs_path, /*limits=*/NULL, &n.outputs, err);
-  if (st == ASSAY_OK) st = judge_loaded(&n, err);
-  assay_tensor_map_reset(&n.arrays);
-  assay_tensor_map_reset(&n.outputs);
-  assay_free(n.valid);
+  assay_tensor_map arrays = {0}, outputs = {0};
+  assay_status st = assay_npz_read(case_path, /*limits=*/NULL, &arrays, err);
+  if (st == ASSAY_OK) st = assay_npz_read(outputs_path, /*limits=*/NULL, &outputs, err);
+  if (st == ASSAY_OK)
+    st = assay_judge_arrays(manifest, &arrays, &outputs, asked, n_asked, result, err);
+  assay_tensor_map_reset(&arrays);
+  assay_tensor_map_reset(&outputs);
   return st;
 }
 

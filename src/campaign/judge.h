@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "base/tensor.h"
 #include "campaign/runtime_spec.h"
 #include "package/manifest.h"
 #include "package/package.h"
@@ -31,6 +32,13 @@ assay_status assay_judge_numbers(const assay_manifest *manifest, const char *cas
                                  const char *outputs_path, const assay_package_tolerance *asked,
                                  size_t n_asked, assay_result *result,
                                  assay_error *err) ASSAY_NODISCARD;
+
+/* The same from arrays: those of the case (mask and references), and the outputs. Errors: MEMORY,
+ * FORMAT (no mask). */
+assay_status assay_judge_arrays(const assay_manifest *manifest, const assay_tensor_map *arrays,
+                                const assay_tensor_map *outputs,
+                                const assay_package_tolerance *asked, size_t n_asked,
+                                assay_result *result, assay_error *err) ASSAY_NODISCARD;
 
 /* Timing (rule 4): statistics of samples_path into result->timing.stats, whose iterations say how
  * many there must be. Errors: IO, FORMAT (not so many positive int64), MEMORY. */

@@ -46,7 +46,7 @@ static assay_status read_runtimes(assay_plan *plan, assay_error *err) {
   plan->runtimes = assay_alloc_array(n, sizeof *plan->runtimes);
   if (plan->runtimes == NULL) return assay_fail_memory(err, n * sizeof *plan->runtimes);
   for (size_t i = 0; i < n; i++) {
-    for (size_t j = 0; j < i; j++)
+    for (size_t j = 0; j < i && spec->adjust == NULL; j++)
       if (strcmp(texts[i], texts[j]) == 0)
         return assay_fail(err, ASSAY_E_ARGUMENT, "runtime '%s' is asked for twice", texts[i]);
     assay_runtime_spec *runtime = &plan->runtimes[i].spec;
@@ -54,6 +54,7 @@ static assay_status read_runtimes(assay_plan *plan, assay_error *err) {
     plan->n_runtimes++;
     ASSAY_TRY(add_options(spec, runtime, err));
     if (spec->threads > 0) runtime->intra_threads = (int)spec->threads;
+    if (spec->adjust != NULL) ASSAY_TRY(spec->adjust(spec->adjust_arg, i, runtime, err));
   }
   return ASSAY_OK;
 }

@@ -12,6 +12,11 @@ static assay_status duplicate(const char *text, char **out, assay_error *err) {
   return *out != NULL || text == NULL ? ASSAY_OK : assay_fail_memory(err, strlen(text) + 1);
 }
 
+static int by_key(const void *a, const void *b) {
+  const assay_setting *left = a, *right = b;
+  return strcmp(left->key, right->key);
+}
+
 assay_status assay_settings_set(assay_settings *settings, const char *key, const char *value,
                                 assay_error *err) {
   char *copy = NULL;
@@ -35,12 +40,8 @@ assay_status assay_settings_set(assay_settings *settings, const char *key, const
   }
   settings->items = block;
   settings->items[settings->n++] = (assay_setting){name, copy};
+  qsort(settings->items, settings->n, sizeof *settings->items, by_key);
   return ASSAY_OK;
-}
-
-static int by_key(const void *a, const void *b) {
-  const assay_setting *left = a, *right = b;
-  return strcmp(left->key, right->key);
 }
 
 assay_status assay_settings_set_pair(assay_settings *settings, const char *pair, assay_error *err) {
@@ -51,7 +52,6 @@ assay_status assay_settings_set_pair(assay_settings *settings, const char *pair,
   if (key == NULL) return assay_fail_memory(err, strlen(pair) + 1);
   assay_status st = assay_settings_set(settings, key, equals + 1, err);
   assay_free(key);
-  if (st == ASSAY_OK) qsort(settings->items, settings->n, sizeof *settings->items, by_key);
   return st;
 }
 
@@ -134,6 +134,5 @@ assay_status assay_settings_of_json(const assay_json *object, bool may_be_null, 
     assay_buf_reset(&buf);
     if (st) return st;
   }
-  if (out->n > 0) qsort(out->items, out->n, sizeof *out->items, by_key);
   return ASSAY_OK;
 }

@@ -13,7 +13,7 @@ typedef struct assay_setting {
   char *value; /* NULL only in env: unset */
 } assay_setting;
 
-/* All zeroes is a valid empty one. Keys are unique. */
+/* All zeroes is a valid empty one. Keys are unique and sorted. */
 typedef struct assay_settings {
   assay_setting *items;
   size_t n;

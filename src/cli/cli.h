@@ -6,6 +6,7 @@
 #include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/status.h"
 
@@ -38,11 +39,18 @@ bool assay_cli_parse(const char *command, const struct argp *argp, int argc, cha
 error_t assay_cli_usage(const struct argp_state *state, const char *format, ...) ASSAY_PRINTF(2, 3);
 error_t assay_cli_refuse(const struct argp_state *state, const assay_error *err);
 
+/* The value of --threads: 1 to `most`, and no more than the machine's processors unless that is at
+ * most 16 (oversubscribed runs are slow, and say nothing). Errors: ARGUMENT. */
+#define ASSAY_CLI_THREADS_MAX 1024
+assay_status assay_cli_parse_threads(const char *word, int64_t most, int64_t *out,
+                                     assay_error *err) ASSAY_NODISCARD;
+
 /* Each command: argv[0] is its name. Returns the exit status. */
 int assay_cmd_export(int argc, char **argv);
 int assay_cmd_inspect(int argc, char **argv);
 int assay_cmd_doctor(int argc, char **argv);
 int assay_cmd_run(int argc, char **argv);
+int assay_cmd_compare(int argc, char **argv);
 int assay_cmd_worker(int argc, char **argv);
 int assay_cmd_report(int argc, char **argv);
 int assay_cmd_verify(int argc, char **argv);

@@ -18,6 +18,8 @@ static const command commands[] = {
     {"inspect", "say what a file is and what is in it", assay_cmd_inspect},
     {"doctor", "say which runtimes, providers and devices are here", assay_cmd_doctor},
     {"run", "run a campaign: every case on every runtime, timed and placed", assay_cmd_run},
+    {"compare", "every case twice with one thing changed, and how far apart they are",
+     assay_cmd_compare},
     {"worker", "one run in this process (what 'run' starts)", assay_cmd_worker},
     {"report", "tables and a page from a package; the gate", assay_cmd_report},
     {"verify", "every byte and every figure of a package again, from its evidence",

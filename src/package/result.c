@@ -603,6 +603,23 @@ bool assay_result_passed(const assay_result *result) {
   return result->status == ASSAY_RESULT_DONE && n_pass > 0;
 }
 
+assay_status assay_result_comparison_read(const assay_json *object, assay_result_comparison *out,
+                                          assay_error *err) {
+  return assay_fields_read(object, comparison_fields, N_OF(comparison_fields), NULL,
+                           /*n_others=*/0, out, err);
+}
+
+void assay_result_comparison_put(const assay_result_comparison *comparison, assay_json_builder *b,
+                                 const char *key) {
+  assay_json_begin_object(b, key);
+  assay_fields_put(comparison_fields, N_OF(comparison_fields), comparison, b);
+  assay_json_end(b);
+}
+
+void assay_result_comparison_reset(assay_result_comparison *comparison) {
+  assay_fields_reset(comparison_fields, N_OF(comparison_fields), comparison);
+}
+
 const assay_result_comparison *assay_result_find(const assay_result *result, const char *head,
                                                  const char *reference) {
   for (size_t i = 0; i < result->n_comparisons; i++) {

@@ -278,6 +278,14 @@ bool assay_result_passed(const assay_result *result);
 const assay_result_comparison *assay_result_find(const assay_result *result, const char *head,
                                                  const char *reference);
 
+/* One comparison as a member of another document. read fills *out in as far as it goes; the caller
+ * resets it. Errors: FORMAT, MEMORY. */
+assay_status assay_result_comparison_read(const assay_json *object, assay_result_comparison *out,
+                                          assay_error *err) ASSAY_NODISCARD;
+void assay_result_comparison_put(const assay_result_comparison *comparison, assay_json_builder *b,
+                                 const char *key);
+void assay_result_comparison_reset(assay_result_comparison *comparison);
+
 /* Checks the listed files of a run folder against size and SHA-256. Errors: IO, MISMATCH naming the
  * file. */
 assay_status assay_result_check_files(const assay_result *result, const char *folder,
