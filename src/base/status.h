@@ -22,6 +22,7 @@
   X(RUNTIME, "the inference runtime refused")                                                      \
   X(WORKER, "a child process died, hung or broke protocol")                                        \
   X(MISMATCH, "two things that must agree do not")                                                 \
+  X(STOPPED, "the caller asked to stop")                                                           \
   X(INTERNAL, "a fault of assay's own")
 
 typedef enum assay_status {

@@ -85,6 +85,18 @@ assay_status assay_text_parse_int(const char *text, const char *what, int64_t lo
   return ASSAY_OK;
 }
 
+assay_status assay_text_parse_u64(const char *text, const char *what, uint64_t *out,
+                                  assay_error *err) {
+  errno = 0;
+  const bool good = is_decimal_int(text) && text[0] != '-'; /* strtoull would wrap it */
+  const unsigned long long value = good ? strtoull(text, /*end=*/NULL, /*base=*/10) : 0;
+  if (!good || errno != 0 || value > UINT64_MAX)
+    return assay_fail(err, ASSAY_E_ARGUMENT, "%s: expected an integer from 0 to %llu, found '%s'",
+                      what, (unsigned long long)UINT64_MAX, text);
+  *out = value;
+  return ASSAY_OK;
+}
+
 /* [-+] (digits [. [digits]] | . digits) [eE [-+] digits] */
 static bool is_decimal_real(const char *text) {
   if (*text == '-' || *text == '+') text++;

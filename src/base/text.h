@@ -19,6 +19,10 @@ assay_status assay_text_parse_int(const char *text, const char *what, int64_t lo
 assay_status assay_text_parse_real(const char *text, const char *what, double low, double high,
                                    double *out, assay_error *err) ASSAY_NODISCARD;
 
+/* Whole-string decimal integer from 0 to 2^64-1. Errors: ARGUMENT, as above. */
+assay_status assay_text_parse_u64(const char *text, const char *what, uint64_t *out,
+                                  assay_error *err) ASSAY_NODISCARD;
+
 bool assay_text_has_prefix(const char *text, const char *prefix);
 bool assay_text_has_suffix(const char *text, const char *suffix);
 

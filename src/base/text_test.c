@@ -60,6 +60,23 @@ static void integers_are_read_whole(void **state) {
   assert_string_equal(err.text, "--n: expected an integer from 0 to 20, found '21'");
 }
 
+static void unsigned_integers_are_read_whole(void **state) {
+  (void)state;
+  static const char *const wrong[] = {"", "-1", "-0", " 1", "1x", "18446744073709551616"};
+  uint64_t value = 0;
+  assert_int_equal(assay_text_parse_u64("0", "x", &value, NULL), ASSAY_OK);
+  assert_true(value == 0);
+  assert_int_equal(assay_text_parse_u64("18446744073709551615", "x", &value, NULL), ASSAY_OK);
+  assert_true(value == UINT64_MAX);
+  for (size_t i = 0; i < COUNT(wrong); i++) {
+    assay_error err = {0};
+    if (assay_text_parse_u64(wrong[i], "--n", &value, &err) != ASSAY_E_ARGUMENT)
+      fail_msg("'%s' was read as %llu", wrong[i], (unsigned long long)value);
+    assert_true(value == UINT64_MAX);
+    assert_non_null(strstr(err.text, "from 0 to 18446744073709551615"));
+  }
+}
+
 static void reals_are_read_whole(void **state) {
   (void)state;
   static const struct {
@@ -156,11 +173,9 @@ static void printable_text_is_safe_and_fits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_nearest_name_is_suggested),
-      cmocka_unit_test(integers_are_read_whole),
-      cmocka_unit_test(reals_are_read_whole),
-      cmocka_unit_test(prefixes_and_suffixes_are_found),
-      cmocka_unit_test(utf8_is_strict),
+      cmocka_unit_test(the_nearest_name_is_suggested),    cmocka_unit_test(integers_are_read_whole),
+      cmocka_unit_test(unsigned_integers_are_read_whole), cmocka_unit_test(reals_are_read_whole),
+      cmocka_unit_test(prefixes_and_suffixes_are_found),  cmocka_unit_test(utf8_is_strict),
       cmocka_unit_test(printable_text_is_safe_and_fits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

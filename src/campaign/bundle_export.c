@@ -2,18 +2,15 @@
  * manifest, and put the folder in its place in one step. */
 #include "campaign/bundle_export.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "campaign/bundle_case.h"
 #include "campaign/bundle_manifest.h"
+#include "campaign/bundle_place.h"
 #include "measure/clock.h"
 #include "model/mlpf_graph.h"
 #include "model/mlpf_params.h"
@@ -29,7 +26,7 @@ typedef struct exporter {
   assay_feature_pool pool;
   assay_tensor_map seeded;
   const assay_tensor_map *weights; /* the spec's, or seeded */
-  char *folder;                    /* temporary, beside the destination; NULL once in place */
+  bundle_place place;
   assay_manifest manifest;
   bundle_times *times; /* [n cases] */
   bool brought;        /* some case has references of its user's */
@@ -38,175 +35,42 @@ typedef struct exporter {
   assay_export_result result;
 } exporter;
 
-static void say(exporter *e, const char *step) {
+static assay_status begin_step(exporter *e, const char *step, assay_error *err) {
+  if (e->spec->cancelled != NULL && e->spec->cancelled(e->spec->cancelled_arg))
+    return assay_fail(err, ASSAY_E_STOPPED, "the export was stopped");
   if (e->spec->progress != NULL) e->spec->progress(e->spec->progress_arg, step, e->done, e->total);
   e->done++;
-}
-
-/* --- the destination
- * --------------------------------------------------------------------------------- */
-
-/* A folder with a manifest that reads, and nothing that an export does not write. */
-static bool is_bundle(const char *path, const assay_names *names) {
-  static const char *const OURS[] = {"manifest.json", "model.onnx", "models", "cases"};
-  for (size_t i = 0; i < names->n; i++) {
-    bool ours = false;
-    for (size_t k = 0; k < sizeof OURS / sizeof OURS[0]; k++)
-      ours = ours || strcmp(names->items[i], OURS[k]) == 0;
-    if (!ours) return false;
-  }
-  assay_manifest manifest = {0};
-  const bool reads = assay_manifest_read(path, &manifest, /*err=*/NULL) == ASSAY_OK;
-  assay_manifest_reset(&manifest);
-  return reads;
-}
-
-static assay_status check_folder(const char *path, bool force, const assay_names *names,
-                                 assay_error *err) {
-  if (names->n == 0) return ASSAY_OK;
-  if (!is_bundle(path, names))
-    return assay_fail(
-        err, ASSAY_E_ARGUMENT,
-        "'%s' holds something else than a bundle ('%s' is there); choose another folder", path,
-        names->items[0]);
-  if (!force)
-    return assay_fail(err, ASSAY_E_ARGUMENT, "'%s' holds a bundle already; --force replaces it",
-                      path);
   return ASSAY_OK;
 }
 
-static assay_status check_destination(const char *path, bool force, assay_error *err) {
-  assay_names names = {0};
-  switch (assay_path_kind_of(path)) {
-  case ASSAY_PATH_NONE:
-    return ASSAY_OK;
-  case ASSAY_PATH_FOLDER:
-    break;
-  case ASSAY_PATH_FILE:
-  case ASSAY_PATH_OTHER:
-    return assay_fail(err, ASSAY_E_ARGUMENT, "'%s' is there and is no folder; choose another name",
-                      path);
-  }
-  ASSAY_TRY(assay_folder_list(path, &names, err));
-  const assay_status st = check_folder(path, force, &names, err);
-  assay_names_reset(&names);
-  return st;
-}
+/* --- the folder
+ * -------------------------------------------------------------------------------------- */
 
-static assay_status sync_folder(const char *path, assay_error *err) {
-  const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return assay_fail_errno(err, ASSAY_E_IO, errno, "could not open '%s'", path);
-  const int failed = fsync(fd) != 0 && errno != EINVAL ? errno : 0; /* some file systems cannot */
-  close(fd);
-  if (failed) return assay_fail_errno(err, ASSAY_E_IO, failed, "could not sync '%s'", path);
-  return ASSAY_OK;
-}
-
-/* The folder that path is in; released with assay_free. */
-static char *parent_of(const char *path) {
-  const char *slash = strrchr(path, '/');
-  if (slash == NULL) return assay_strdup(".");
-  return assay_strndup(path, slash == path ? 1 : (size_t)(slash - path));
-}
-
-static assay_status rename_folder(const char *from, const char *to, assay_error *err) {
-  if (rename(from, to) == 0) return ASSAY_OK;
-  return assay_fail_errno(err, ASSAY_E_IO, errno, "could not rename '%s' to '%s'", from, to);
-}
-
-/* A new empty folder beside path, for what is not complete yet. Its name is released with
- * assay_free. */
-static assay_status make_temporary(const char *path, char **out, assay_error *err) {
-  char *parent = parent_of(path);
-  if (parent == NULL) return assay_fail_memory(err, strlen(path));
-  assay_status st = ASSAY_E_IO;
-  for (int i = 0; st == ASSAY_E_IO; i++) {
-    char *name =
-        assay_format("%s/.%s.tmp-%ld-%d", parent, assay_path_name(path), (long)getpid(), i);
-    if (name == NULL) {
-      st = assay_fail_memory(err, strlen(path));
-    } else if (mkdir(name, 0777) == 0) {
-      *out = name;
-      st = ASSAY_OK;
-    } else {
-      const int failed = errno;
-      assay_free(name);
-      if (failed == EEXIST) continue;
-      st = assay_fail_errno(err, ASSAY_E_IO, failed, "could not make a folder in '%s'", parent);
-      break;
-    }
-  }
-  assay_free(parent);
-  return st;
-}
-
-/* The old bundle steps aside first and comes back should the new one not get its place. */
-static assay_status replace_folder(const char *from, const char *to, assay_error *err) {
-  char *aside = NULL;
-  ASSAY_TRY(make_temporary(to, &aside, err));
-  assay_status st = rename_folder(to, aside, err);
-  if (st == ASSAY_OK) {
-    st = rename_folder(from, to, err);
-    if (st)
-      (void)rename(aside, to);
-    else
-      st = assay_folder_remove(aside, err);
-  } else {
-    (void)rmdir(aside);
-  }
-  assay_free(aside);
-  return st;
-}
-
-static assay_status put_in_place(exporter *e, const char *path, assay_error *err) {
-  ASSAY_TRY(check_destination(path, e->spec->force, err)); /* it may have changed meanwhile */
-  assay_names names = {0};
-  bool occupied = false;
-  if (assay_path_kind_of(path) == ASSAY_PATH_FOLDER) {
-    ASSAY_TRY(assay_folder_list(path, &names, err));
-    occupied = names.n > 0;
-    assay_names_reset(&names);
-  }
-  ASSAY_TRY(occupied ? replace_folder(e->folder, path, err) : rename_folder(e->folder, path, err));
-  assay_free(e->folder);
-  e->folder = NULL;
-  char *parent = parent_of(path);
-  if (parent == NULL) return assay_fail_memory(err, strlen(path));
-  const assay_status st = sync_folder(parent, err);
-  assay_free(parent);
+static assay_status make_part(const exporter *e, const char *name, assay_error *err) {
+  char *path = assay_path_join(e->place.folder, name);
+  if (path == NULL) return assay_fail_memory(err, strlen(name));
+  const assay_status st = assay_folder_create(path, err);
+  assay_free(path);
   return st;
 }
 
 /* Makes the temporary folder and what is in it. */
 static assay_status make_folder(exporter *e, const char *path, assay_error *err) {
-  char *parent = parent_of(path);
-  if (parent == NULL) return assay_fail_memory(err, strlen(path));
-  assay_status st = assay_folder_create(parent, err);
-  assay_free(parent);
-  if (st) return st;
-  ASSAY_TRY(make_temporary(path, &e->folder, err));
-  char *cases = assay_path_join(e->folder, "cases");
-  if (cases == NULL) return assay_fail_memory(err, strlen(path));
-  st = assay_folder_create(cases, err);
-  assay_free(cases);
-  if (st || !e->spec->static_shapes) return st;
-  char *models = assay_path_join(e->folder, "models");
-  if (models == NULL) return assay_fail_memory(err, strlen(path));
-  st = assay_folder_create(models, err);
-  assay_free(models);
-  return st;
+  ASSAY_TRY(bundle_place_begin(&e->place, path, e->spec->force, err));
+  ASSAY_TRY(make_part(e, "cases", err));
+  return e->spec->static_shapes ? make_part(e, "models", err) : ASSAY_OK;
 }
 
 static assay_status sync_all(const exporter *e, assay_error *err) {
   static const char *const PARTS[] = {"cases", "models"};
   for (size_t i = 0; i < (e->spec->static_shapes ? 2 : 1); i++) {
-    char *part = assay_path_join(e->folder, PARTS[i]);
-    if (part == NULL) return assay_fail_memory(err, strlen(e->folder));
-    const assay_status st = sync_folder(part, err);
+    char *part = assay_path_join(e->place.folder, PARTS[i]);
+    if (part == NULL) return assay_fail_memory(err, strlen(e->place.folder));
+    const assay_status st = bundle_place_sync(part, err);
     assay_free(part);
     if (st) return st;
   }
-  return sync_folder(e->folder, err);
+  return bundle_place_sync(e->place.folder, err);
 }
 
 /* --- weights and graphs
@@ -236,7 +100,7 @@ static assay_status make_weights(exporter *e, assay_error *err) {
 static assay_status list_file(exporter *e, const char *name, assay_manifest_file *out,
                               assay_error *err) {
   assay_manifest_file file = {.file = assay_strdup(name)};
-  char *path = assay_path_join(e->folder, name);
+  char *path = assay_path_join(e->place.folder, name);
   assay_status st = ASSAY_OK;
   if (file.file == NULL || path == NULL) st = assay_fail_memory(err, strlen(name));
   if (st == ASSAY_OK) st = assay_sha256_file(path, file.sha256, &file.size_bytes, err);
@@ -268,7 +132,7 @@ static assay_status write_graph(exporter *e, const char *name, int64_t b, int64_
       .static_b = b, .static_n = n, .expose_permutations = e->spec->permutations};
   assay_graph *graph = NULL;
   ASSAY_TRY(assay_mlpf_graph_build(&e->spec->config, e->weights, &options, &graph, err));
-  char *path = assay_path_join(e->folder, name);
+  char *path = assay_path_join(e->place.folder, name);
   assay_status st = path == NULL ? assay_fail_memory(err, strlen(name)) : ASSAY_OK;
   if (st == ASSAY_OK) st = assay_graph_save(graph, path, err);
   if (st == ASSAY_OK) st = count_attention(e, graph, err);
@@ -281,8 +145,8 @@ static assay_status write_graph(exporter *e, const char *name, int64_t b, int64_
 
 /* What the manifest says of the model beyond its configuration, from the file as it is. */
 static assay_status describe_graph(exporter *e, assay_error *err) {
-  char *path = assay_path_join(e->folder, e->manifest.model.file);
-  if (path == NULL) return assay_fail_memory(err, strlen(e->folder));
+  char *path = assay_path_join(e->place.folder, e->manifest.model.file);
+  if (path == NULL) return assay_fail_memory(err, strlen(e->place.folder));
   assay_onnx_info *info = NULL;
   const assay_status st = assay_onnx_info_open(path, &info, err);
   assay_free(path);
@@ -357,11 +221,13 @@ static assay_status evaluate(exporter *e, const bundle_case *one, assay_dtype dt
                              const bundle_inputs *inputs, assay_tensor_map *arrays,
                              assay_ref_margins *out_margins, int64_t *out_ns, assay_error *err) {
   const bool f32 = dtype == ASSAY_DTYPE_F32;
-  const assay_ref_options options = {.threads = e->spec->threads};
+  const assay_ref_options options = {.threads = e->spec->threads,
+                                     .cancelled = e->spec->cancelled,
+                                     .cancelled_arg = e->spec->cancelled_arg};
   assay_ref_outputs outputs = {0};
   char step[192];
   snprintf(step, sizeof step, "case %s: %s reference", one->name, assay_dtype_name(dtype));
-  say(e, step);
+  ASSAY_TRY(begin_step(e, step, err));
   const int64_t start_ns = assay_clock_raw_ns();
   ASSAY_TRY(assay_ref_mlpf_run(&e->spec->config, e->weights, dtype, &inputs->x, &inputs->mask,
                                &options, &outputs, err));
@@ -401,7 +267,7 @@ static assay_status write_arrays(exporter *e, const bundle_case *one,
                                  assay_error *err) {
   char name[160];
   snprintf(name, sizeof name, "cases/%s.npz", one->name);
-  char *path = assay_path_join(e->folder, name);
+  char *path = assay_path_join(e->place.folder, name);
   if (path == NULL) return assay_fail_memory(err, strlen(name));
   const assay_status st = assay_npz_write(path, arrays, err);
   assay_free(path);
@@ -414,8 +280,8 @@ static assay_status export_case_of(exporter *e, size_t i, bundle_inputs *inputs,
   assay_ref_margins margins = {0};
   assay_manifest_file file = {0}, model = {0};
   assay_status st = ASSAY_OK;
-  if (e->spec->static_shapes) {
-    say(e, "graph");
+  if (e->spec->static_shapes) st = begin_step(e, "graph", err);
+  if (st == ASSAY_OK && e->spec->static_shapes) {
     st = graph_of_case(e, i, inputs->b, inputs->n, &model, err);
   }
   if (st == ASSAY_OK) st = make_arrays(e, i, inputs, &arrays, &margins, err);
@@ -589,7 +455,7 @@ static assay_status build(exporter *e, const char *path, assay_error *err) {
   ASSAY_TRY(make_folder(e, path, err));
   ASSAY_TRY(bundle_manifest_init(e->spec, &e->result, e->cases.n, &e->manifest, err));
   if (!e->spec->static_shapes) {
-    say(e, "graph");
+    ASSAY_TRY(begin_step(e, "graph", err));
     ASSAY_TRY(write_graph(e, "model.onnx", /*b=*/0, /*n=*/0, &e->manifest.model, err));
   }
   for (size_t i = 0; i < e->cases.n; i++) ASSAY_TRY(export_case(e, i, err));
@@ -600,14 +466,13 @@ static assay_status build(exporter *e, const char *path, assay_error *err) {
   e->result.n_cases = e->cases.n;
   ASSAY_TRY(add_notes(e, err));
   ASSAY_TRY(bundle_manifest_set_reference(e->spec, e->times, &e->manifest, err));
-  ASSAY_TRY(assay_manifest_write(&e->manifest, e->folder, err));
+  ASSAY_TRY(assay_manifest_write(&e->manifest, e->place.folder, err));
   ASSAY_TRY(sync_all(e, err));
-  return put_in_place(e, path, err);
+  return bundle_place_finish(&e->place, err);
 }
 
 static void release(exporter *e) {
-  if (e->folder != NULL) (void)!assay_folder_remove(e->folder, /*err=*/NULL);
-  assay_free(e->folder);
+  bundle_place_reset(&e->place);
   assay_manifest_reset(&e->manifest);
   bundle_cases_reset(&e->cases);
   assay_feature_pool_reset(&e->pool);
@@ -630,12 +495,10 @@ assay_status assay_bundle_export(const assay_export_spec *spec, const char *path
   if (place == NULL) return assay_fail_memory(err, strlen(path));
   assay_status st = place[0] == '\0'
                         ? assay_fail(err, ASSAY_E_ARGUMENT, "the bundle's folder has no name")
-                        : check_destination(place, spec->force, err);
+                        : bundle_place_check(place, spec->force, err);
   if (st == ASSAY_OK) st = plan(&e, err);
-  if (st == ASSAY_OK) {
-    say(&e, "weights");
-    st = make_weights(&e, err);
-  }
+  if (st == ASSAY_OK) st = begin_step(&e, "weights", err);
+  if (st == ASSAY_OK) st = make_weights(&e, err);
   if (st == ASSAY_OK) {
     st = build(&e, place, err);
     if (st == ASSAY_E_IO) assay_error_in(err, "bundle '%s'", place);

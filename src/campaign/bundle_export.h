@@ -55,6 +55,10 @@ typedef struct assay_export_spec {
   /* Called between steps; may be NULL. step is a text such as "case b1-n100: float64 reference". */
   void (*progress)(void *arg, const char *step, size_t done, size_t total);
   void *progress_arg;
+  /* Asked now and then, also while references are evaluated; true stops with STOPPED. May be NULL.
+   */
+  bool (*cancelled)(void *arg);
+  void *cancelled_arg;
 } assay_export_spec;
 
 #define ASSAY_EXPORT_BATCH_N 1000
@@ -80,7 +84,8 @@ typedef struct assay_export_result {
 
 /* Writes the bundle to the folder `path`: built beside it under a temporary name, synced, renamed,
  * so that it is there whole or not at all. Nothing there or an empty folder are fine; a bundle is
- * replaced only with `force`; anything else is never touched. `out` may be NULL.
+ * replaced only with `force`; anything else is never touched. What a killed export left of its own
+ * beside `path` is removed. `out` may be NULL.
  *
  * A case file holds Xfeat_normed [B,N,F] float32 and mask [B,N] float32 of zeros and ones, and may
  * hold references under the names of heads, float32 or float64, which become ref.user.<head>;
@@ -91,7 +96,8 @@ typedef struct assay_export_result {
  * (model/mlpf_event.h); no row is cut or repeated.
  *
  * Errors: ARGUMENT (spec, sizes, what is at path), FORMAT (case files, pool), MISMATCH (weights),
- * IO, LIMIT, MEMORY, and those of the graph builder and the evaluator. */
+ * IO, LIMIT, MISSING (memory for the references), STOPPED, MEMORY, and those of the graph builder
+ * and the evaluator. */
 assay_status assay_bundle_export(const assay_export_spec *spec, const char *path,
                                  assay_export_result *out, assay_error *err) ASSAY_NODISCARD;
 

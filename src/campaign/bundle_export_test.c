@@ -7,10 +7,14 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -416,6 +420,115 @@ static void running_out_of_memory_leaves_nothing_behind(void **state) {
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
 
+static void names_that_no_bundle_replaces_are_refused_at_once(void **state) {
+  (void)state;
+  static const int64_t sweep[] = {8};
+  assay_export_spec spec = small_spec("attention");
+  spec.sweep = sweep, spec.n_sweep = 1;
+  assert_int_equal(mkdir("folder", 0777), 0);
+  assert_int_equal(symlink("folder", "link"), 0);
+  static const char *const names[] = {".", "./", "..", "/", "folder/.", "folder/.."};
+  for (size_t i = 0; i < COUNT(names); i++)
+    export_refused(&spec, names[i], ASSAY_E_ARGUMENT, "no name for a bundle's folder");
+  export_refused(&spec, "link", ASSAY_E_ARGUMENT, "symbolic link");
+  export_refused(&spec, "link/", ASSAY_E_ARGUMENT, "symbolic link");
+  export_refused(&spec, "", ASSAY_E_ARGUMENT, "no name");
+  assert_int_equal(count_names("."), 2);
+  assert_int_equal(count_names("folder"), 0);
+  export_ok(&spec, "folder", NULL); /* an empty one is fine */
+}
+
+static void cases_of_one_name_are_told_apart(void **state) {
+  (void)state;
+  static const int64_t twice[] = {8, 8}, one[] = {1};
+  const char *files[] = {"a/same.npz", "b/same.npz"};
+  assay_export_spec spec = small_spec("attention");
+  spec.inputs = files, spec.n_inputs = 2;
+  export_refused(&spec, "out", ASSAY_E_ARGUMENT, "one of 'a/same.npz' and one of 'b/same.npz'");
+  spec = small_spec("attention");
+  spec.sweep = twice, spec.n_sweep = 2;
+  export_refused(&spec, "out", ASSAY_E_ARGUMENT, "'b1-n8' of the sweep with B=1 and N=8 is asked");
+  spec.n_sweep = 1;
+  spec.batches = one, spec.n_batches = 1, spec.batch_n = 8;
+  export_refused(&spec, "out", ASSAY_E_ARGUMENT, "of the sweep with B=1 and N=8 and one of the ba");
+}
+
+static void references_beyond_the_memory_are_refused_at_once(void **state) {
+  (void)state;
+  static const int64_t sweep[] = {16777216};
+  assay_export_spec spec = small_spec("attention");
+  spec.sweep = sweep, spec.n_sweep = 1;
+  spec.config.embedding_dim = 32768; /* 2^24 * 6 * 2^15 doubles: 26 TB */
+  spec.config.num_heads = 1024;
+  spec.config.head_dim = 32;
+  export_refused(&spec, "out", ASSAY_E_MISSING, "need about 26388 GB of memory");
+  assert_int_equal(count_names("."), 0);
+}
+
+static bool at_the_question(void *arg) {
+  return --*(int *)arg < 0;
+}
+
+static void a_stop_leaves_nothing_behind(void **state) {
+  (void)state;
+  static const int64_t sweep[] = {8};
+  assay_export_spec spec = small_spec("heptv2");
+  spec.sweep = sweep, spec.n_sweep = 1;
+  spec.cancelled = at_the_question;
+  bool done = false;
+  for (int after = 0; !done; after++) { /* stopped at each question in turn */
+    int left = after;
+    assay_error err = {0};
+    spec.cancelled_arg = &left;
+    const assay_status st = assay_bundle_export(&spec, "out", NULL, &err);
+    done = st == ASSAY_OK;
+    if (!done) assert_int_equal(st, ASSAY_E_STOPPED);
+    assert_int_equal(count_names("."), done ? 1 : 0);
+    if (done) assert_true(after > 10);
+  }
+}
+
+static void make_left_behind(const char *name) {
+  char file[256];
+  snprintf(file, sizeof file, "%s/cases", name);
+  assert_int_equal(mkdir(name, 0777), 0);
+  assert_int_equal(mkdir(file, 0777), 0);
+}
+
+static void what_a_dead_export_left_is_removed(void **state) {
+  (void)state;
+  static const int64_t sweep[] = {8};
+  assay_export_spec spec = small_spec("attention");
+  char dead[64], alive[64];
+  spec.sweep = sweep, spec.n_sweep = 1;
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  assert_int_equal(waitpid(child, NULL, 0), child);
+  snprintf(dead, sizeof dead, ".out.tmp-%ld-0", (long)child);
+  snprintf(alive, sizeof alive, ".out.tmp-%ld-7", (long)getpid());
+  make_left_behind(dead);
+  make_left_behind(alive);
+  make_left_behind(".out.tmp-mine"); /* not of an export */
+  make_left_behind(".other.tmp-1-0");
+  dead[5] = 'o', dead[6] = 'l', dead[7] = 'd'; /* a bundle that was being replaced */
+  make_left_behind(dead);
+  export_ok(&spec, "out", NULL);
+  assert_int_equal(count_names("."), 4);
+  assert_int_equal(access(alive, F_OK), 0);
+  assert_int_equal(access("out/manifest.json", F_OK), 0);
+  /* locked: the number may be one of another container */
+  dead[5] = 't', dead[6] = 'm', dead[7] = 'p';
+  make_left_behind(dead);
+  const int fd = open(dead, O_RDONLY | O_DIRECTORY);
+  assert_int_equal(flock(fd, LOCK_EX), 0);
+  spec.force = true;
+  export_ok(&spec, "out", NULL);
+  assert_int_equal(access(dead, F_OK), 0);
+  close(fd);
+  export_ok(&spec, "out", NULL);
+  assert_int_equal(access(dead, F_OK), -1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       IN_FOLDER(a_bundle_holds_what_its_manifest_says),
@@ -426,6 +539,11 @@ int main(void) {
       IN_FOLDER(a_bundle_is_replaced_only_by_force_and_nothing_else_ever),
       IN_FOLDER(impossible_cases_are_refused_before_anything_is_written),
       IN_FOLDER(files_that_do_not_fit_are_refused_by_file_array_and_index),
+      IN_FOLDER(names_that_no_bundle_replaces_are_refused_at_once),
+      IN_FOLDER(cases_of_one_name_are_told_apart),
+      IN_FOLDER(references_beyond_the_memory_are_refused_at_once),
+      IN_FOLDER(a_stop_leaves_nothing_behind),
+      IN_FOLDER(what_a_dead_export_left_is_removed),
       IN_FOLDER(a_pool_file_gives_the_rows),
       IN_FOLDER(running_out_of_memory_leaves_nothing_behind),
   };

@@ -38,6 +38,8 @@ static assay_status make_weights(const assay_export_spec *spec, const assay_expo
   assay_json_begin_object(b, /*key=*/NULL);
   if (spec->weights == NULL) {
     assay_json_put_string(b, "origin", "seed");
+    /* JSON's integers end at 2^63-1: a seed from there on is written as the negative one that
+     * torch.manual_seed takes for the same bits. */
     assay_json_put_int(b, "seed", (int64_t)spec->seed);
     assay_json_put_string(b, "generator",
                           "torch.manual_seed on a CPU with AVX2 or later, bit for bit");

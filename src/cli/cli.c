@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
@@ -47,6 +48,22 @@ error_t assay_cli_usage(const struct argp_state *state, const char *format, ...)
 error_t assay_cli_refuse(const struct argp_state *state, const assay_error *err) {
   fprintf(stderr, "%s: %s\n", state->name, err->text);
   return EINVAL;
+}
+
+#define THREADS_ALWAYS 16 /* allowed on machines with fewer processors, too */
+
+assay_status assay_cli_parse_threads(const char *word, int64_t most, int64_t *out,
+                                     assay_error *err) {
+  int64_t threads = 0;
+  ASSAY_TRY(assay_text_parse_int(word, "--threads", 1, most, &threads, err));
+  const long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+  if (n_cpus > 0 && threads > THREADS_ALWAYS && threads > n_cpus)
+    return assay_fail(
+        err, ASSAY_E_ARGUMENT,
+        "--threads is %lld, and this machine has %ld processors; expected at most %ld",
+        (long long)threads, n_cpus, n_cpus > THREADS_ALWAYS ? n_cpus : (long)THREADS_ALWAYS);
+  *out = threads;
+  return ASSAY_OK;
 }
 
 /* The option of that long name (n bytes of it) or short key, or NULL. Aliases take the argument of

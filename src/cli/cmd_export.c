@@ -10,10 +10,11 @@
 #include "campaign/bundle_export.h"
 #include "campaign/bundle_weights.h"
 #include "cli/cli.h"
+#include "cli/stop.h"
+#include "reference/ref_mlpf.h"
 
 #define LIST_MAX       256
 #define SIZE_VALUE_MAX (INT64_C(1) << 24) /* elements of a case (bundle_case.c) */
-#define THREADS_MAX    1024
 
 /* Keys of options without a short form: outside the characters. */
 enum {
@@ -70,7 +71,8 @@ static const struct argp_option options[] = {
      "weights as a .safetensors or .npz file under the model's own names, just as strictly, for "
      "--config or --preset",
      0},
-    {"seed", KEY_SEED, "N", 0, "weights as torch.manual_seed(N) gives them, bit for bit (42)", 0},
+    {"seed", KEY_SEED, "N", 0,
+     "weights as torch.manual_seed(N) gives them, bit for bit (42); its low 32 bits matter", 0},
     {"layers", KEY_LAYERS, "L", 0, "backbone layers", 0},
     {"key-mask", KEY_KEY_MASK, "WHICH", 0,
      "which keys attention admits: all (padding masked everywhere; default for attention) or "
@@ -135,8 +137,9 @@ static const char doc[] =
     "but the weights, and a manifest.\v"
     "Example:\n"
     "  assay export --model heptv2 --seed 42 --sweep 100,1000 -o bundle\n"
-    "  assay export --checkpoint exp/checkpoints/checkpoint-100000.pth "
-    "--config exp/model_kwargs.pkl --dataset cms_pf_ttbar/1:3.0.0 --data-dir tfds -o bundle\n"
+    "  assay export --checkpoint exp/checkpoints/checkpoint-100000.pth \\\n"
+    "    --config exp/model_kwargs.pkl \\\n"
+    "    --dataset cms_pf_ttbar/1:3.0.0 --data-dir tfds -o bundle\n"
     "  assay run --bundle bundle -o package\n";
 
 typedef struct export_args {
@@ -179,6 +182,21 @@ static error_t take_int(const struct argp_state *state, const char *what, const 
                         int64_t low, int64_t high, int64_t *out) {
   assay_error err = {0};
   return assay_text_parse_int(word, what, low, high, out, &err) ? assay_cli_refuse(state, &err) : 0;
+}
+
+/* What torch.manual_seed takes: 0 to 2^64-1, and -2^63 to -1 for the same bits. */
+static error_t take_seed(const struct argp_state *state, const char *word, uint64_t *out) {
+  int64_t value = 0;
+  if (assay_text_parse_int(word, "--seed", INT64_MIN, INT64_MAX, &value, /*err=*/NULL) ==
+      ASSAY_OK) {
+    *out = (uint64_t)value;
+    return 0;
+  }
+  if (assay_text_parse_u64(word, "--seed", out, /*err=*/NULL) == ASSAY_OK) return 0;
+  return assay_cli_usage(state,
+                         "--seed is '%s'; expected an integer from -2^63 to 2^64-1, as of "
+                         "torch.manual_seed",
+                         word);
 }
 
 /* "100,500" onto the list's end */
@@ -227,8 +245,6 @@ static error_t refuse_other(const struct argp_state *state, const char *option, 
 
 static error_t parse_model_option(int key, char *word, struct argp_state *state) {
   export_args *a = state->input;
-  int64_t seed = 0;
-  error_t e = 0;
   switch (key) {
   case KEY_MODEL:
     a->model = word;
@@ -240,10 +256,8 @@ static error_t parse_model_option(int key, char *word, struct argp_state *state)
     a->config = word;
     return 0;
   case KEY_SEED:
-    e = take_int(state, "--seed", word, 0, INT64_MAX, &seed);
-    a->spec.seed = (uint64_t)seed;
     a->seeded = true;
-    return e;
+    return take_seed(state, word, &a->spec.seed);
   case KEY_CHECKPOINT:
     a->checkpoint = word;
     return 0;
@@ -313,6 +327,7 @@ static error_t parse_case_option(int key, char *word, struct argp_state *state) 
 static error_t parse_option(int key, char *word, struct argp_state *state) {
   export_args *a = state->input;
   int64_t threads = 0;
+  assay_error err = {0};
   error_t e = 0;
   switch (key) {
   case 'o':
@@ -325,9 +340,10 @@ static error_t parse_option(int key, char *word, struct argp_state *state) {
     a->spec.force = true;
     return 0;
   case KEY_THREADS:
-    e = take_int(state, "--threads", word, 1, THREADS_MAX, &threads);
+    if (assay_cli_parse_threads(word, ASSAY_REF_THREADS_MAX, &threads, &err))
+      return assay_cli_refuse(state, &err);
     a->spec.threads = (int)threads;
-    return e;
+    return 0;
   case KEY_JSON:
     a->json = true;
     return 0;
@@ -496,6 +512,8 @@ static assay_status export_bundle(export_args *a, assay_error *err) {
   spec->batches = a->batches;
   spec->tolerances = a->tolerances;
   if (isatty(STDERR_FILENO)) spec->progress = show_progress;
+  spec->cancelled = assay_stop_asked;
+  assay_stop_catch();
   const assay_status st = assay_bundle_export(spec, a->output, &result, err);
   clear_progress(spec);
   if (st) return st;
@@ -523,7 +541,15 @@ static assay_status export_as_asked(export_args *a, assay_mlpf_differences *diff
   return st;
 }
 
+static int say_stopped(void) {
+  char text[128];
+  assay_stop_text(text, sizeof text);
+  fprintf(stderr, "assay export: %s; nothing was left behind\n", text);
+  return assay_stop_exit_status();
+}
+
 static int fail(const assay_mlpf_differences *differences, const assay_error *err) {
+  if (err->status == ASSAY_E_STOPPED) return say_stopped();
   const int status = assay_cli_fail("export", err);
   for (size_t i = 0; i < differences->n; i++) fprintf(stderr, "  %s\n", differences->items[i]);
   return status;

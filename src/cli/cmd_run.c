@@ -11,12 +11,12 @@
 #include "cli/checked_view.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "cli/stop.h"
 #include "report/campaign_view.h"
 #include "report/sink.h"
 #include "report/table.h"
 
 #define LIST_MAX      4096 /* of one repeated option: command lines end before */
-#define THREADS_MAX   4096
 #define TIMEOUT_MAX_S (30.0 * 86400)
 
 enum {
@@ -146,7 +146,7 @@ static assay_status take(arguments *a, int key, const char *value) {
   case KEY_WARMUP:
     return assay_text_parse_int(value, "--warmup", 0, most, &spec->warmup, &a->err);
   case KEY_THREADS:
-    return assay_text_parse_int(value, "--threads", 1, THREADS_MAX, &spec->threads, &a->err);
+    return assay_cli_parse_threads(value, ASSAY_CLI_THREADS_MAX, &spec->threads, &a->err);
   case KEY_PROFILED:
     return assay_text_parse_int(value, "--placement-runs", 1, most, &spec->placement_runs, &a->err);
   case KEY_PROCESSES:
@@ -292,7 +292,7 @@ static int run(arguments *a, int argc, char **argv) {
   assay_status st = assay_campaign_run(spec, &summary, &err);
   assay_progress_end(&progress);
   assay_free(command);
-  if (assay_progress_is_stopped() && (st || summary.was_cancelled))
+  if (assay_stop_asked(NULL) && (st || summary.was_cancelled))
     return assay_progress_say_stopped("run", spec->package_path, argc, argv);
   return st ? assay_cli_fail("run", &err) : print_end(a, &summary);
 }

@@ -1,45 +1,19 @@
 #include "cli/progress.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "cli/stop.h"
 #include "measure/loop.h"
 #include "package/fields.h"
 
 #define REDRAW_NS       INT64_C(200000000)
-#define SIGNALLED_BASE  128 /* as shells have it: 128 + signal */
 #define BAR_CELLS       20
 #define LINE_BYTES      ASSAY_PROGRESS_LINE_BYTES
 #define DEFAULT_COLUMNS 80
-
-/* Set by the signal handler; the one global of this room. */
-static volatile sig_atomic_t stopped_by = 0;
-
-/* The first one stops in order; a second does not wait for that. The worker dies with us. */
-static void on_signal(int number) {
-  if (stopped_by != 0) {
-    signal(number, SIG_DFL);
-    raise(number);
-  }
-  stopped_by = number;
-}
-
-static void catch_signals(void) {
-  const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-  struct sigaction action = {0};
-  action.sa_handler = on_signal;
-  sigemptyset(&action.sa_mask);
-  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-    struct sigaction before;
-    if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN)
-      continue; /* nohup */
-    sigaction(numbers[i], &action, NULL);
-  }
-}
 
 static int columns(void) {
   struct winsize size;
@@ -157,20 +131,15 @@ static void on_tick(void *arg) {
   if (t->on_terminal && assay_clock_now_ns() - t->drawn_ns > REDRAW_NS) draw_bar(t);
 }
 
-static bool on_cancelled(void *arg) {
-  (void)arg;
-  return stopped_by != 0;
-}
-
 assay_campaign_progress assay_progress_begin(assay_progress *t) {
   t->on_terminal = isatty(STDERR_FILENO);
-  catch_signals();
+  assay_stop_catch();
   return (assay_campaign_progress){.begin = on_begin,
                                    .run_begin = on_run_begin,
                                    .run_end = on_run_end,
                                    .note = on_note,
                                    .tick = on_tick,
-                                   .cancelled = on_cancelled,
+                                   .cancelled = assay_stop_asked,
                                    .arg = t};
 }
 
@@ -179,10 +148,6 @@ void assay_progress_end(assay_progress *t) {
 }
 
 /* --- stopped by a signal --- */
-
-bool assay_progress_is_stopped(void) {
-  return stopped_by != 0;
-}
 
 /* As a shell takes it: plain, or in single quotes. */
 static void print_word(const char *word) {
@@ -203,11 +168,11 @@ static void print_word(const char *word) {
 }
 
 int assay_progress_say_stopped(const char *command, const char *package, int argc, char **argv) {
-  fprintf(stderr,
-          "assay %s: stopped by signal %d (%s); what is done is kept in '%s', and the same "
-          "line goes on: assay",
-          command, (int)stopped_by, strsignal((int)stopped_by), package);
+  char stopped[128];
+  assay_stop_text(stopped, sizeof stopped);
+  fprintf(stderr, "assay %s: %s; what is done is kept in '%s', and the same line goes on: assay",
+          command, stopped, package);
   for (int i = 0; i < argc; i++) print_word(argv[i]);
   fputc('\n', stderr);
-  return SIGNALLED_BASE + (int)stopped_by;
+  return assay_stop_exit_status();
 }

@@ -29,10 +29,8 @@ typedef struct assay_progress {
 assay_campaign_progress assay_progress_begin(assay_progress *progress) ASSAY_NODISCARD;
 void assay_progress_end(assay_progress *progress);
 
-/* A signal asked to stop. */
-bool assay_progress_is_stopped(void);
-
-/* Says so, and which line goes on; returns the exit status, 128 + signal. */
+/* Says that a signal asked to stop, and which line goes on; returns the exit status, 128 + signal.
+ */
 int assay_progress_say_stopped(const char *command, const char *package, int argc, char **argv);
 
 #endif

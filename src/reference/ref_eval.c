@@ -126,6 +126,9 @@ static assay_status evaluate(const ref_job *job, ref_run *run, assay_error *err)
   if (run->model.n_stacks == 1) run->representation[REF_REGRESSION] = run->representation[0];
   if (run->model.readouts[0].present) ref_readout_run(run);
   ref_heads_run(run);
+  if (ref_pool_is_cancelled(run->pool)) {
+    return assay_fail(err, ASSAY_E_STOPPED, "the evaluation was stopped");
+  }
   collect_margins(run, job->threads, job->margins);
   return ASSAY_OK;
 }
@@ -148,6 +151,7 @@ assay_status REF(ref_eval)(const ref_job *job, assay_error *err) {
   };
   assay_status st = ref_pool_create(job->threads, &run.pool, err);
   if (st) return st;
+  ref_pool_set_cancelled(run.pool, job->cancelled, job->cancelled_arg);
   ref_blas_use_one_thread();
   st = evaluate(job, &run, err);
   ref_pool_destroy(run.pool);

@@ -3,6 +3,7 @@
 #ifndef ASSAY_REFERENCE_REF_EVAL_H
 #define ASSAY_REFERENCE_REF_EVAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -16,6 +17,8 @@ typedef struct ref_job {
   const float *features;     /* [B, N, F], finite in valid rows */
   const float *mask;         /* [B, N], 0 or 1 */
   int threads;               /* at least 1 */
+  bool (*cancelled)(void *); /* as in assay_ref_options */
+  void *cancelled_arg;
   /* Outputs, the caller's, zeroed; float or double as the function's name says. */
   void *binary;               /* [B, N, 2] */
   void *classes;              /* [B, N, C] */
@@ -24,7 +27,7 @@ typedef struct ref_job {
   assay_ref_margins *margins; /* always written */
 } ref_job;
 
-/* Errors: ARGUMENT (weights), MEMORY. */
+/* Errors: ARGUMENT (weights), STOPPED, MEMORY. */
 assay_status ref_eval_f32(const ref_job *job, assay_error *err) ASSAY_NODISCARD;
 assay_status ref_eval_f64(const ref_job *job, assay_error *err) ASSAY_NODISCARD;
 

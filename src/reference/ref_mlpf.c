@@ -11,8 +11,6 @@
 #include "reference/ref_hash.h"
 #include "reference/ref_kernels.h"
 
-#define THREADS_MAX 256
-
 static assay_status check_shapes(const assay_mlpf_config *config, const assay_tensor *x,
                                  const assay_tensor *mask, assay_error *err) {
   char found[256];
@@ -83,7 +81,8 @@ static void *add_head(assay_ref_outputs *outputs, const char *name, assay_dtype 
 
 static assay_status run_checked(const assay_mlpf_config *config, const assay_tensor_map *weights,
                                 assay_dtype dtype, const assay_tensor *x, const assay_tensor *mask,
-                                int threads, assay_ref_outputs *outputs, assay_error *err) {
+                                const assay_ref_options *options, assay_ref_outputs *outputs,
+                                assay_error *err) {
   assay_status st = ASSAY_OK;
   ref_job job = {.config = config,
                  .weights = weights,
@@ -91,7 +90,9 @@ static assay_status run_checked(const assay_mlpf_config *config, const assay_ten
                  .n_elems = x->dims[1],
                  .features = assay_tensor_f32(x),
                  .mask = assay_tensor_f32(mask),
-                 .threads = threads,
+                 .threads = options->threads,
+                 .cancelled = options->cancelled,
+                 .cancelled_arg = options->cancelled_arg,
                  .margins = &outputs->margins};
   job.binary = add_head(outputs, "bid", dtype, x, /*width=*/2, &st, err);
   job.classes = add_head(outputs, "id", dtype, x, config->num_classes, &st, err);
@@ -114,8 +115,12 @@ assay_status assay_ref_mlpf_run(const assay_mlpf_config *config, const assay_ten
                                 assay_error *err) {
   assay_mlpf_config checked = *config;
   assay_ref_outputs outputs = {0};
-  int threads = options != NULL && options->threads > 0 ? options->threads : 1;
-  if (threads > THREADS_MAX) threads = THREADS_MAX;
+  assay_ref_options wanted = options != NULL ? *options : (assay_ref_options){0};
+  if (wanted.threads <= 0) wanted.threads = 1;
+  if (wanted.threads > ASSAY_REF_THREADS_MAX) {
+    return assay_fail(err, ASSAY_E_ARGUMENT, "evaluator: expected at most %d threads, found %d",
+                      ASSAY_REF_THREADS_MAX, wanted.threads);
+  }
   if (dtype != ASSAY_DTYPE_F32 && dtype != ASSAY_DTYPE_F64) {
     return assay_fail(err, ASSAY_E_ARGUMENT, "evaluator: expected float32 or float64, found %s",
                       assay_dtype_name(dtype));
@@ -123,7 +128,7 @@ assay_status assay_ref_mlpf_run(const assay_mlpf_config *config, const assay_ten
   ASSAY_TRY(assay_mlpf_config_check(&checked, err));
   ASSAY_TRY(check_shapes(&checked, x, mask, err));
   ASSAY_TRY(check_values(x, mask, err));
-  assay_status st = run_checked(&checked, weights, dtype, x, mask, threads, &outputs, err);
+  assay_status st = run_checked(&checked, weights, dtype, x, mask, &wanted, &outputs, err);
   if (st) {
     assay_ref_outputs_reset(&outputs);
     return st;

@@ -14,8 +14,15 @@
 #include "base/tensor.h"
 #include "model/mlpf_config.h"
 
+#define ASSAY_REF_THREADS_MAX                                                                      \
+  256 /* more than any machine of our users has; scratch is per thread */
+
 typedef struct assay_ref_options {
   int threads; /* 0 means 1 */
+  /* Asked between pieces of work, by whichever thread comes by; true ends the evaluation with
+   * STOPPED. May be NULL. */
+  bool (*cancelled)(void *arg);
+  void *cancelled_arg;
 } assay_ref_options;
 
 /* How far the decisions of HEPTv2's hashing are from falling otherwise (models.md B.10). Distances
@@ -42,7 +49,7 @@ typedef struct assay_ref_outputs {
  * mask      [B,N] f32, each exactly 0 or 1; holes and empty events are fine
  * Memory is O(B*N*(E+W)) plus tiles; no N x N array is formed.
  * Errors: ARGUMENT (shape, mask values, N no multiple of the block size, NaN or infinity in valid
- * rows: all with the index), MEMORY. */
+ * rows: all with the index; more than ASSAY_REF_THREADS_MAX threads), STOPPED, MEMORY. */
 assay_status assay_ref_mlpf_run(const assay_mlpf_config *config, const assay_tensor_map *weights,
                                 assay_dtype dtype, const assay_tensor *x, const assay_tensor *mask,
                                 const assay_ref_options *options, assay_ref_outputs *out,

@@ -25,11 +25,20 @@ struct ref_pool {
   int64_t n_tasks;
   int64_t next; /* task to hand out; n_tasks when none is left */
   int64_t n_running;
+  bool (*cancelled)(void *arg); /* or NULL; asked with the mutex held */
+  void *cancelled_arg;
+  bool is_cancelled;
 };
 
 /* Runs tasks until none is left; called and left with the mutex held. */
 static void drain(ref_pool *pool, int thread) {
   while (pool->next < pool->n_tasks) {
+    if (!pool->is_cancelled && pool->cancelled != NULL)
+      pool->is_cancelled = pool->cancelled(pool->cancelled_arg);
+    if (pool->is_cancelled) {
+      pool->next = pool->n_tasks;
+      break;
+    }
     int64_t number = pool->next++;
     pool->n_running++;
     pthread_mutex_unlock(&pool->mutex);
@@ -106,4 +115,13 @@ void ref_pool_run(ref_pool *pool, int64_t n_tasks, ref_task task, void *context)
   drain(pool, /*thread=*/0);
   while (pool->n_running > 0) pthread_cond_wait(&pool->idle, &pool->mutex);
   pthread_mutex_unlock(&pool->mutex);
+}
+
+void ref_pool_set_cancelled(ref_pool *pool, bool (*cancelled)(void *arg), void *arg) {
+  pool->cancelled = cancelled;
+  pool->cancelled_arg = arg;
+}
+
+bool ref_pool_is_cancelled(const ref_pool *pool) {
+  return pool->is_cancelled;
 }
