@@ -681,6 +681,17 @@ static void check_numbers_reason(const assay_verify_place *at, const assay_resul
   }
 }
 
+void assay_verify_numbers_check_list(const assay_verify_place *at,
+                                     const assay_result_comparison *found, size_t n_found,
+                                     const char *reference, const assay_verify_numbers *derived) {
+  assay_verify_int(at, "comparisons (their number)", (int64_t)n_found, (int64_t)derived->n);
+  for (size_t i = 0; i < derived->n && i < n_found; i++) {
+    assay_verify_text(at, "comparisons (head)", found[i].head, derived->comparisons[i].head);
+    assay_verify_text(at, "comparisons (reference)", found[i].reference, reference);
+    check_comparison(at, &found[i], &derived->comparisons[i]);
+  }
+}
+
 void assay_verify_numbers_check(const assay_verify_place *at, const assay_result *found,
                                 const assay_verify_numbers *derived) {
   assay_verify_holds(at, "status", !derived->failed, "a failed run", derived->why);

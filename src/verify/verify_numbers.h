@@ -51,6 +51,12 @@ void assay_verify_numbers_reset(assay_verify_numbers *numbers);
 void assay_verify_numbers_check(const assay_verify_place *at, const assay_result *found,
                                 const assay_verify_numbers *derived);
 
+/* The same for a list of comparisons alone, whose references are called `reference` and stand for
+ * the derived ones of whatever name. */
+void assay_verify_numbers_check_list(const assay_verify_place *at,
+                                     const assay_result_comparison *found, size_t n_found,
+                                     const char *reference, const assay_verify_numbers *derived);
+
 /* Largest |ref.f32 - ref.f64| of a head over valid positions: false when the case does not hold
  * both, or no finite pair. Errors: MEMORY. */
 assay_status assay_verify_numbers_references(const assay_manifest *manifest,
