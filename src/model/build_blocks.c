@@ -33,8 +33,7 @@ static assay_value add_bias(assay_build *b, assay_value x, const assay_build_aff
   float *data = assay_build_scratch(b, a->n_out, sizeof *data);
   if (data == NULL) return (assay_value){NULL};
   scale_bias(a, data);
-  assay_value bias =
-      assay_graph_add_initializer(b->graph, "bias", ASSAY_DTYPE_F32, 1, &a->n_out, data);
+  assay_value bias = assay_build_initializer(b, "bias", 1, &a->n_out, data);
   assay_free(data);
   return assay_build_op2(b, "Add", "Add", x, bias);
 }
@@ -46,8 +45,8 @@ assay_value assay_build_add_affine(assay_build *b, const char *scope, assay_valu
   if (data == NULL) return (assay_value){NULL};
   transpose_weight(a, data);
   assay_graph_push_scope(b->graph, scope);
-  assay_value weight = assay_graph_add_initializer(b->graph, "weight", ASSAY_DTYPE_F32, 2,
-                                                   (const int64_t[]){a->n_in, a->n_out}, data);
+  assay_value weight =
+      assay_build_initializer(b, "weight", 2, (const int64_t[]){a->n_in, a->n_out}, data);
   assay_free(data);
   assay_value y = assay_build_op2(b, "MatMul", "MatMul", x, weight);
   if (a->bias != NULL) y = add_bias(b, y, a);
@@ -75,8 +74,8 @@ assay_value assay_build_activation(assay_build *b, const char *label, assay_valu
   case ASSAY_MLPF_RELU:
     return assay_build_op1(b, "Relu", label, x);
   case ASSAY_MLPF_RELU6: {
-    assay_value low = assay_build_f32(b, 0.0f);
-    assay_value high = assay_build_f32(b, 6.0f);
+    assay_value low = assay_build_constant(b, 0.0f);
+    assay_value high = assay_build_constant(b, 6.0f);
     assay_value inputs[] = {x, low, high};
     return assay_graph_op(g, "Clip", label, inputs, 3, NULL, 0);
   }
@@ -107,8 +106,8 @@ assay_value assay_build_layer_norm(assay_build *b, const char *scope, assay_valu
   if (gamma == NULL || beta == NULL) return (assay_value){NULL};
   assay_graph *g = b->graph;
   assay_graph_push_scope(g, scope);
-  assay_value weight_init = assay_graph_add_initializer(g, "weight", ASSAY_DTYPE_F32, 1, &n, gamma);
-  assay_value bias_init = assay_graph_add_initializer(g, "bias", ASSAY_DTYPE_F32, 1, &n, beta);
+  assay_value weight_init = assay_build_initializer(b, "weight", 1, &n, gamma);
+  assay_value bias_init = assay_build_initializer(b, "bias", 1, &n, beta);
   assay_value inputs[] = {x, weight_init, bias_init};
   assay_attr attrs[] = {ASSAY_ATTR_I("axis", -1), ASSAY_ATTR_F("epsilon", LAYER_NORM_EPSILON),
                         ASSAY_ATTR_I("stash_type", 1)};
@@ -120,14 +119,28 @@ assay_value assay_build_layer_norm(assay_build *b, const char *scope, assay_valu
 
 assay_value assay_build_rms_normalize(assay_build *b, const char *scope, assay_value x) {
   assay_graph_push_scope(b->graph, scope);
+  x = assay_build_convert(b, "to_f32", x, b->dtype, ASSAY_DTYPE_F32);
   assay_value square = assay_build_op2(b, "Mul", "square", x, x);
   assay_value mean = assay_build_reduce(b, "ReduceMean", "mean", square, /*axis=*/-1,
                                         /*keep_dim=*/true);
   assay_value floored =
       assay_build_op2(b, "Add", "epsilon", mean, assay_build_f32(b, RMS_NORM_EPSILON));
   assay_value y = assay_build_op2(b, "Div", "Div", x, assay_build_op1(b, "Sqrt", "Sqrt", floored));
+  y = assay_build_convert(b, "from_f32", y, ASSAY_DTYPE_F32, b->dtype);
   assay_graph_pop_scope(b->graph);
   return y;
+}
+
+assay_value assay_build_rms_norm(assay_build *b, const char *scope, assay_value x, const char *name,
+                                 int64_t n, const float **out_factor) {
+  const float *weight = assay_build_weight(b, name);
+  x = assay_build_rms_normalize(b, scope, x);
+  *out_factor = b->dtype == ASSAY_DTYPE_F32 ? weight : NULL;
+  if (b->dtype == ASSAY_DTYPE_F32 || weight == NULL) return x;
+  assay_graph_push_scope(b->graph, scope);
+  x = assay_build_op2(b, "Mul", "Mul", x, assay_build_initializer(b, "weight", 1, &n, weight));
+  assay_graph_pop_scope(b->graph);
+  return x;
 }
 
 assay_value assay_build_mlp3(assay_build *b, const char *scope, assay_value x, const char *name,

@@ -29,8 +29,8 @@ static void split_columns(assay_build *b) {
   for (int i = 0; i < ASSAY_BUILD_N_COLUMNS; i++) b->columns[i] = outs[i];
 }
 
-static bool needs_types(const assay_mlpf_config *config) {
-  bool needs = config->input_encoding == ASSAY_MLPF_SPLIT;
+static bool heads_need_types(const assay_mlpf_config *config) {
+  bool needs = false;
   for (int i = 0; i < ASSAY_MLPF_N_TARGETS; i++) {
     needs = needs || config->regression[i] == ASSAY_MLPF_DIRECT_ELEMTYPE ||
             config->regression[i] == ASSAY_MLPF_DIRECT_ELEMTYPE_SPLIT ||
@@ -40,27 +40,127 @@ static bool needs_types(const assay_mlpf_config *config) {
 }
 
 /* (3): exact equality; an unknown type gives a row of zeroes. */
-static assay_value one_hot(assay_build *b) {
+static void one_hot(assay_build *b) {
+  const assay_mlpf_config *c = b->config;
+  const bool for_encoder = c->input_encoding == ASSAY_MLPF_SPLIT;
+  const assay_dtype dtype = b->plan->encoder;
   float types[ASSAY_MLPF_ELEMTYPES_MAX];
-  for (int64_t i = 0; i < b->config->n_elemtypes; i++) types[i] = (float)b->config->elemtypes[i];
+  if (!for_encoder && !heads_need_types(c)) return;
+  for (int64_t i = 0; i < c->n_elemtypes; i++) types[i] = (float)c->elemtypes[i];
   assay_value known = assay_graph_add_initializer(b->graph, "elemtypes", ASSAY_DTYPE_F32, 1,
-                                                  &b->config->n_elemtypes, types);
+                                                  &c->n_elemtypes, types);
   assay_value is_type = assay_build_op2(b, "Equal", "is_type", b->columns[0], known);
-  return assay_build_cast(b, "types", is_type, ASSAY_DTYPE_F32);
+  assay_value encoded = {NULL};
+  if (heads_need_types(c) || dtype == ASSAY_DTYPE_F32)
+    b->types = encoded = assay_build_cast(b, "types", is_type, ASSAY_DTYPE_F32);
+  if (!for_encoder) return;
+  if (dtype != ASSAY_DTYPE_F32) encoded = assay_build_cast(b, "types_encoder", is_type, dtype);
+  b->types4 = assay_build_unsqueeze(b, "types4", encoded, (const int64_t[]){3}, 1);
 }
 
-/* Backbone attention without a key mask and no readout: no bias. */
-static bool needs_key_bias(const assay_mlpf_config *config) {
-  return config->task_queries ||
-         (config->arch == ASSAY_MLPF_ATTENTION && config->key_mask == ASSAY_MLPF_KEY_MASK_ALL &&
-          config->num_convs > 0);
+/* ---- masks of attention (models.md D.2, D.3) ---- */
+
+assay_dtype assay_build_score_dtype(const assay_build *b) {
+  return b->dtype == ASSAY_DTYPE_F16 ? b->plan->scores : ASSAY_DTYPE_F32;
 }
 
-static assay_value key_bias(assay_build *b) {
+static bool masks_layers(const assay_mlpf_config *c) {
+  return c->arch == ASSAY_MLPF_ATTENTION && c->key_mask == ASSAY_MLPF_KEY_MASK_ALL &&
+         c->num_convs > 0;
+}
+
+/* 0 where admitted [B,1,..,N] is true, else -10000; of the block's type. */
+static assay_value bias_of(assay_build *b, const char *label, assay_value admitted) {
+  assay_value zero = assay_build_constant(b, 0.0f);
+  assay_value masked = assay_build_constant(b, MASKED_KEY_BIAS);
+  return assay_build_where(b, label, admitted, zero, masked);
+}
+
+/* One bias for all attention: it broadcasts over heads and queries. Layers and readouts share it
+ * where their scores are of one type. */
+static void decomposed_masks(assay_build *b, assay_value valid_key) {
+  const assay_mlpf_plan_config *plan = b->plan;
+  assay_dtype layers = ASSAY_DTYPE_NONE;
+  if (masks_layers(b->config)) {
+    const assay_dtype before = assay_build_enter(b, plan->backbone);
+    b->dtype = layers = assay_build_score_dtype(b);
+    b->backbone_mask = bias_of(b, "key_bias", valid_key);
+    b->dtype = before;
+  }
+  if (b->config->task_queries) {
+    const assay_dtype before = assay_build_enter(b, plan->readout);
+    b->dtype = assay_build_score_dtype(b);
+    b->readout_mask = b->dtype == layers ? b->backbone_mask : bias_of(b, "key_bias", valid_key);
+    b->dtype = before;
+  }
+}
+
+/* How many valid elements an event has: [B] i64. Right where they come first. */
+static void counted_masks(assay_build *b) {
+  assay_value n =
+      assay_build_reduce(b, "ReduceSum", "n_valid", b->mask, /*axis=*/1, /*keep_dim=*/false);
+  n = assay_build_cast(b, "n_valid_i64", n, ASSAY_DTYPE_I64);
+  if (masks_layers(b->config)) b->backbone_mask = n;
+  if (b->config->task_queries) b->readout_mask = n;
+}
+
+/* Which keys which queries may see: [B,1,N,N] bool. In full, since kernels read a mask of one row
+ * out of its bounds or refuse it. A padded query sees everything: what comes of it is selected
+ * away, and so no row is masked in full, of which runtimes make zeroes, a mean or NaN. */
+static assay_value admit_square(assay_build *b, assay_value valid_key) {
+  assay_value padded = assay_build_op1(b, "Not", "padded", b->valid);
+  padded = assay_build_unsqueeze(b, "padded_query", padded, (const int64_t[]){1, 3}, 2);
+  return assay_build_op2(b, "Or", "admitted", valid_key, padded);
+}
+
+/* Kernels take a mask for all pairs, and want the type of the queries for one that is added. */
+static void fused_masks(assay_build *b, assay_value valid_key) {
+  const bool is_bool = b->plan->mask == ASSAY_MLPF_MASK_BOOL;
+  if (masks_layers(b->config)) {
+    const assay_dtype before = assay_build_enter(b, b->plan->backbone);
+    assay_value square = admit_square(b, valid_key);
+    b->backbone_mask = is_bool ? square : bias_of(b, "attention_bias", square);
+    b->dtype = before;
+  }
+  if (b->config->task_queries) {
+    const assay_dtype before = assay_build_enter(b, b->plan->readout);
+    b->readout_mask = is_bool ? valid_key : bias_of(b, "key_bias", valid_key);
+    b->dtype = before;
+  }
+}
+
+static void attention_masks(assay_build *b) {
+  if (!masks_layers(b->config) && !b->config->task_queries) return;
+  if (b->plan->mask == ASSAY_MLPF_MASK_NONPAD) {
+    counted_masks(b);
+    return;
+  }
   assay_value valid = assay_build_unsqueeze(b, "valid_key", b->valid, (const int64_t[]){1, 2}, 2);
-  assay_value admitted = assay_build_f32(b, 0.0f);
-  assay_value masked = assay_build_f32(b, MASKED_KEY_BIAS);
-  return assay_build_where(b, "key_bias", valid, admitted, masked);
+  if (b->plan->attention == ASSAY_MLPF_DECOMPOSED) {
+    decomposed_masks(b, valid);
+  } else {
+    fused_masks(b, valid);
+  }
+}
+
+/* 1 for an event with any valid element: what a readout's constant query is multiplied by to have
+ * a batch axis, without Shape and Expand. */
+static void count_presence(assay_build *b) {
+  if (!b->config->task_queries || b->plan->attention == ASSAY_MLPF_DECOMPOSED ||
+      assay_build_is_static(b))
+    return;
+  assay_value present =
+      assay_build_reduce(b, "ReduceMax", "presence", b->mask3, /*axis=*/1, /*keep_dim=*/true);
+  b->presence =
+      assay_build_convert(b, "presence_readout", present, ASSAY_DTYPE_F32, b->plan->readout);
+}
+
+/* Layers multiply by the mask where padded keys take part (B.4 (10), (12); B.5 (13)). */
+static void mask_for_layers(assay_build *b) {
+  b->layer_mask3 = b->mask3;
+  if (b->config->key_mask == ASSAY_MLPF_KEY_MASK_UPSTREAM && b->config->num_convs > 0)
+    b->layer_mask3 =
+        assay_build_convert(b, "mask3_backbone", b->mask3, ASSAY_DTYPE_F32, b->plan->backbone);
 }
 
 void assay_build_entry(assay_build *b) {
@@ -75,11 +175,10 @@ void assay_build_entry(assay_build *b) {
    * elements. */
   b->features = assay_build_where(b, "sanitized", b->valid3, x, zero);
   split_columns(b);
-  if (needs_types(b->config)) b->types = one_hot(b);
-  if (b->config->input_encoding == ASSAY_MLPF_SPLIT) {
-    b->types4 = assay_build_unsqueeze(b, "types4", b->types, (const int64_t[]){3}, 1);
-  }
-  if (needs_key_bias(b->config)) b->key_bias = key_bias(b);
+  one_hot(b);
+  attention_masks(b);
+  count_presence(b);
+  mask_for_layers(b);
   assay_graph_pop_scope(g);
 }
 
@@ -88,8 +187,11 @@ void assay_build_entry(assay_build *b) {
 assay_value assay_build_encoder(assay_build *b, const char *name) {
   const assay_mlpf_config *c = b->config;
   const int64_t n_embeddings = c->input_encoding == ASSAY_MLPF_SPLIT ? c->n_elemtypes : 1;
+  const assay_dtype before = assay_build_enter(b, b->plan->encoder);
   assay_value x =
-      assay_build_mlp3(b, name, b->features, name, c->input_dim, n_embeddings * c->embedding_dim);
+      assay_build_convert(b, "features_encoder", b->features, ASSAY_DTYPE_F32, b->dtype);
+  x = assay_build_mlp3(b, name, x, name, c->input_dim, n_embeddings * c->embedding_dim);
+  b->dtype = before;
   if (c->input_encoding == ASSAY_MLPF_JOINT) return x;
   assay_graph_push_scope(b->graph, name);
   assay_graph_push_scope(b->graph, "select_type");

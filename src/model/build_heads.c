@@ -5,9 +5,22 @@
 
 /* ---- regression (35) ---- */
 
+/* What becomes of raw outputs is FP32 (D.6). */
+static assay_value raw(assay_build *b, const char *label, assay_value x) {
+  return assay_build_convert(b, label, x, b->plan->heads, ASSAY_DTYPE_F32);
+}
+
+static assay_value mlp(assay_build *b, assay_value x, const char *label, const char *name,
+                       int64_t n_out) {
+  const assay_dtype before = assay_build_enter(b, b->plan->heads);
+  x = assay_build_mlp3(b, label, x, name, assay_mlpf_config_repr_dim(b->config), n_out);
+  b->dtype = before;
+  return x;
+}
+
 static assay_value head(assay_build *b, assay_value x, const char *label, const char *name,
                         int64_t n_out) {
-  return assay_build_mlp3(b, label, x, name, assay_mlpf_config_repr_dim(b->config), n_out);
+  return raw(b, assay_build_name_of("%s/raw", label).text, mlp(b, x, label, name, n_out));
 }
 
 /* One small MLP an element type, and the value of the element's own type. */
@@ -16,10 +29,10 @@ static assay_value split_by_type(assay_build *b, assay_value x, const char *name
   const size_t n_types = (size_t)b->config->n_elemtypes;
   for (size_t i = 0; i < n_types; i++) {
     const assay_build_name label = assay_build_name_of("nn.%zu", i);
-    parts[i] = head(b, x, label.text, assay_build_name_of("%s.nn.%zu", name, i).text, 1);
+    parts[i] = mlp(b, x, label.text, assay_build_name_of("%s.nn.%zu", name, i).text, 1);
   }
   assay_value all = n_types == 1 ? parts[0] : assay_build_concat(b, "Concat", parts, n_types, 2);
-  return assay_build_select_type(b, "select_type", all);
+  return assay_build_select_type(b, "select_type", raw(b, "raw", all));
 }
 
 /* reference * z0 + z1 */
@@ -74,6 +87,7 @@ static void regress_all(assay_build *b, assay_value x, assay_value out[ASSAY_MLP
     assay_graph_push_scope(b->graph, name.text);
     out[i] = regress(b, x, name.text, b->config->regression[i], b->columns[i + 1]);
     assay_graph_pop_scope(b->graph);
+    assay_build_name_block(b, name.text, out[i]);
   }
 }
 
@@ -149,7 +163,9 @@ static void add_pu(assay_build *b) {
 void assay_build_heads(assay_build *b, assay_value classification, assay_value regression) {
   assay_value targets[ASSAY_MLPF_N_TARGETS];
   assay_value bid = head(b, classification, "nn_binary_particle", "nn_binary_particle", 2);
+  assay_build_name_block(b, "nn_binary_particle", bid);
   assay_value id = head(b, classification, "nn_pid", "nn_pid", b->config->num_classes);
+  assay_build_name_block(b, "nn_pid", id);
   regress_all(b, regression, targets);
   assay_value e =
       energy(b, targets[ASSAY_MLPF_PT], targets[ASSAY_MLPF_ETA], targets[ASSAY_MLPF_ENERGY]);

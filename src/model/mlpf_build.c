@@ -1,6 +1,7 @@
 /* Shorthands over onnx/graph.h for the graph builder, and its way to the weights. */
 #include "model/mlpf_build.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -47,6 +48,11 @@ assay_value assay_build_cast(assay_build *b, const char *label, assay_value x, a
                         (assay_attr[]){ASSAY_ATTR_I("to", (int64_t)dtype)}, 1);
 }
 
+assay_value assay_build_convert(assay_build *b, const char *label, assay_value x, assay_dtype from,
+                                assay_dtype to) {
+  return from == to ? x : assay_build_cast(b, label, x, to);
+}
+
 assay_value assay_build_reduce(assay_build *b, const char *op, const char *label, assay_value x,
                                int64_t axis, bool keep_dim) {
   assay_value axes = assay_graph_const_i64s(b->graph, &axis, 1);
@@ -71,7 +77,35 @@ assay_value assay_build_f32(assay_build *b, float value) {
   return assay_graph_const_f32(b->graph, value);
 }
 
+assay_value assay_build_constant(assay_build *b, float value) {
+  return b->dtype == ASSAY_DTYPE_F16 ? assay_graph_const_f16(b->graph, value)
+                                     : assay_graph_const_f32(b->graph, value);
+}
+
+/* ---- blocks ---- */
+
+assay_dtype assay_build_enter(assay_build *b, assay_dtype dtype) {
+  const assay_dtype before = b->dtype;
+  b->dtype = dtype;
+  return before;
+}
+
+void assay_build_name_block(assay_build *b, const char *block, assay_value value) {
+  if (value.name == NULL) return; /* the graph failed */
+  assay_json_begin_object(b->blocks, /*key=*/NULL);
+  assay_json_put_string(b->blocks, "block", block);
+  assay_json_put_string(b->blocks, "value", value.name);
+  assay_json_end(b->blocks);
+}
+
 /* ---- weights ---- */
+
+#define F16_MAX 65504.0f
+
+/* False for NaN too. */
+static bool fits_f16(float value) {
+  return fabsf(value) <= F16_MAX;
+}
 
 assay_build_name assay_build_name_of(const char *format, ...) {
   assay_build_name name;
@@ -89,7 +123,44 @@ const float *assay_build_weight(assay_build *b, const char *name) {
                      name);
     return NULL;
   }
-  return assay_tensor_f32(tensor);
+  const float *data = assay_tensor_f32(tensor);
+  for (size_t i = 0; b->dtype == ASSAY_DTYPE_F16 && i < tensor->n_elems; i++) {
+    if (fits_f16(data[i])) continue;
+    assay_graph_fail(b->graph, ASSAY_E_UNSUPPORTED,
+                     "weight '%s' holds %g at element %zu, and float16 ends at %g: export this "
+                     "model as float32",
+                     name, (double)data[i], i, (double)F16_MAX);
+    return NULL;
+  }
+  return data;
+}
+
+static assay_value add_f16(assay_build *b, const char *name, int rank, const int64_t *dims,
+                           const float *data, int64_t n) {
+  assay_value value = {NULL};
+  uint16_t *bits = assay_build_scratch(b, n, sizeof *bits);
+  if (bits == NULL) return value;
+  int64_t i = 0;
+  for (; i < n && fits_f16(data[i]); i++) bits[i] = assay_f16_of_f32(data[i]);
+  if (i == n) {
+    value = assay_graph_add_initializer(b->graph, name, ASSAY_DTYPE_F16, rank, dims, bits);
+  } else {
+    assay_graph_fail(b->graph, ASSAY_E_UNSUPPORTED,
+                     "'%s', made of weights, would be %g at element %lld, and float16 ends at %g: "
+                     "export this model as float32",
+                     name, (double)data[i], (long long)i, (double)F16_MAX);
+  }
+  assay_free(bits);
+  return value;
+}
+
+assay_value assay_build_initializer(assay_build *b, const char *name, int rank, const int64_t *dims,
+                                    const float *data) {
+  if (b->dtype != ASSAY_DTYPE_F16)
+    return assay_graph_add_initializer(b->graph, name, ASSAY_DTYPE_F32, rank, dims, data);
+  int64_t n = 1;
+  for (int i = 0; i < rank; i++) n *= dims[i];
+  return add_f16(b, name, rank, dims, data, n);
 }
 
 void *assay_build_scratch(assay_build *b, int64_t n, size_t item_bytes) {

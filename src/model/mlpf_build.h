@@ -17,9 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/dtype.h"
+#include "base/json.h"
 #include "base/tensor.h"
 #include "model/mlpf_config.h"
 #include "model/mlpf_graph.h"
+#include "model/mlpf_plan_config.h"
 #include "onnx/graph.h"
 
 #define ASSAY_BUILD_N_COLUMNS 6 /* columns of the features with a meaning (models.md A.2) */
@@ -27,6 +30,7 @@
 /* What sorting needs that is the same in all HEPTv2 layers. */
 typedef struct assay_build_sorting {
   assay_value coords;      /* [B,N,2] f32: eta, phi */
+  assay_value positions;   /* the same in the backbone's type; learned positions only */
   assay_value eta, phi;    /* [B,1,N] f32 */
   assay_value valid_row;   /* [B,1,N] bool */
   assay_value rank_eta;    /* [B,1,N] i64 */
@@ -40,10 +44,13 @@ typedef struct assay_build_sorting {
 
 typedef struct assay_build {
   const assay_mlpf_config *config;
+  const assay_mlpf_plan_config *plan;
   const assay_tensor_map *weights; /* checked against the parameter table */
   assay_graph *graph;
   int64_t static_b, static_n; /* both 0: symbolic */
   bool expose_permutations;
+  assay_dtype dtype; /* of the block that is being built: its values, weights and constants */
+  assay_json_builder *blocks; /* {"block", "value"} of each named block, open array */
   /* the entry (build_entry.c) */
   assay_value features;                       /* [B,N,F] f32, +0 at padding */
   assay_value columns[ASSAY_BUILD_N_COLUMNS]; /* [B,N,1] f32 each */
@@ -52,8 +59,12 @@ typedef struct assay_build {
   assay_value valid;                          /* [B,N] bool: mask > 0 */
   assay_value valid3;                         /* [B,N,1] bool */
   assay_value types;                          /* [B,N,T] f32 one-hot, or empty: not needed */
-  assay_value types4;                         /* [B,N,T,1] the same, for the split encoding */
-  assay_value key_bias;        /* [B,1,1,N] f32: 0, or -10000 for padded keys, or empty */
+  assay_value types4;        /* [B,N,T,1] the same in the encoder's type, for the split encoding */
+  assay_value layer_mask3;   /* mask3 in the backbone's type, where layers multiply by it */
+  assay_value backbone_mask; /* of attention in layers, as the plan's form wants it; empty: none */
+  assay_value readout_mask;  /* of attention in readouts */
+  assay_value presence;      /* [B,1,1] in the readouts' type: 1, or 0 for an empty event; where
+                                queries need a batch axis of a size that is not known */
   assay_build_sorting sorting; /* HEPTv2 with layers only */
 } assay_build;
 
@@ -74,6 +85,9 @@ assay_value assay_build_transpose(assay_build *b, const char *label, assay_value
 assay_value assay_build_unsqueeze(assay_build *b, const char *label, assay_value x,
                                   const int64_t *axes, int64_t n);
 assay_value assay_build_cast(assay_build *b, const char *label, assay_value x, assay_dtype dtype);
+/* x, which is of type `from`, in type `to`: a Cast, or x itself. */
+assay_value assay_build_convert(assay_build *b, const char *label, assay_value x, assay_dtype from,
+                                assay_dtype to);
 /* ReduceSum, ReduceMean, ReduceMax or ReduceMin over one axis. */
 assay_value assay_build_reduce(assay_build *b, const char *op, const char *label, assay_value x,
                                int64_t axis, bool keep_dim);
@@ -82,8 +96,15 @@ assay_value assay_build_concat(assay_build *b, const char *label, const assay_va
 /* outs[n] of sizes[n] along axis. */
 void assay_build_split(assay_build *b, const char *label, assay_value x, int64_t axis,
                        const int64_t *sizes, size_t n, assay_value *outs);
-/* The smallest rank-0 constants. */
+/* The smallest rank-0 constants: f32, or of the block's type. */
 assay_value assay_build_f32(assay_build *b, float value);
+assay_value assay_build_constant(assay_build *b, float value);
+
+/* Begins a block that computes in dtype, and gives back what it was before. */
+assay_dtype assay_build_enter(assay_build *b, assay_dtype dtype);
+
+/* Names a value as the output of a block ("backbone.0.attention"), in the model's metadata. */
+void assay_build_name_block(assay_build *b, const char *block, assay_value value);
 
 /* ---- mlpf_build.c: weights ---- */
 
@@ -94,9 +115,14 @@ typedef struct assay_build_name {
 } assay_build_name;
 assay_build_name assay_build_name_of(const char *format, ...) ASSAY_PRINTF(1, 2);
 
-/* The data of a weight, which the parameter table has; NULL, and the graph failed, if it has not.
- */
+/* The data of a weight, which the parameter table has; NULL, and the graph failed, if it has not,
+ * or if the block is FP16 and a value does not fit (UNSUPPORTED). */
 const float *assay_build_weight(assay_build *b, const char *name);
+
+/* An initialiser of the block's type, rounded to nearest even. UNSUPPORTED: a value that was made
+ * of weights and does not fit. */
+assay_value assay_build_initializer(assay_build *b, const char *name, int rank, const int64_t *dims,
+                                    const float *data);
 
 /* n zeroed items of memory for folding weights, released with assay_free; NULL with the graph
  * failed. */
@@ -126,8 +152,13 @@ assay_value assay_build_silu(assay_build *b, const char *scope, assay_value x);
 /* LayerNorm over the last axis (n entries), epsilon 1e-5, with `name`.weight and .bias. */
 assay_value assay_build_layer_norm(assay_build *b, const char *scope, assay_value x,
                                    const char *name, int64_t n);
-/* x / sqrt(mean(x^2) + 1e-6) over the last axis: an RMSNorm whose weight is folded elsewhere. */
+/* x / sqrt(mean(x^2) + 1e-6) over the last axis, computed in FP32: an RMSNorm without its weight.
+ */
 assay_value assay_build_rms_normalize(assay_build *b, const char *scope, assay_value x);
+/* RMSNorm with the weight `name` [n]. In FP32 the weight is left to what follows, which folds it
+ * into its own: then *out_factor is that weight, else NULL. */
+assay_value assay_build_rms_norm(assay_build *b, const char *scope, assay_value x, const char *name,
+                                 int64_t n, const float **out_factor);
 /* Linear, activation, LayerNorm(W), Linear: encoder and heads (models.md B.0). */
 assay_value assay_build_mlp3(assay_build *b, const char *scope, assay_value x, const char *name,
                              int64_t n_in, int64_t n_out);
@@ -140,12 +171,19 @@ assay_value assay_build_feed_forward(assay_build *b, assay_value x, const char *
 
 /* The inputs and everything about them in assay_build. */
 void assay_build_entry(assay_build *b);
-/* Encoder `name` ("nn0"): [B,N,E] of the features. Scoped by name. */
+/* The type of attention's scores in the block. */
+assay_dtype assay_build_score_dtype(const assay_build *b);
+/* Encoder `name` ("nn0"): [B,N,E] of the features, in the encoder's type. Scoped by name. */
 assay_value assay_build_encoder(assay_build *b, const char *name);
 /* Sum over the types of x [B,N,T] at the element's own type: [B,N,1]. */
 assay_value assay_build_select_type(assay_build *b, const char *label, assay_value x);
 
 /* ---- build_attention.c ---- */
+
+/* Whether 1/sqrt(d) is folded into what gives the queries; if not, the scores are multiplied by it.
+ */
+bool assay_build_folds_scale(const assay_build *b, int64_t d);
+assay_value assay_build_scale_scores(assay_build *b, assay_value scores, int64_t d);
 
 /* Attention layer `layer` of the stack `name` ("backbone"); x0 is the stack's input, x [B,N,E]. */
 assay_value assay_build_attention_layer(assay_build *b, const char *name, int64_t layer,
@@ -170,7 +208,7 @@ assay_value assay_build_heptv2_layer(assay_build *b, const char *name, int64_t l
 
 /* ---- build_heads.c ---- */
 
-/* Heads on the two representations [B,N,D], and the graph's outputs. */
+/* Heads on the two representations [B,N,D] of the heads' type, and the graph's outputs. */
 void assay_build_heads(assay_build *b, assay_value classification, assay_value regression);
 
 #endif

@@ -7,7 +7,8 @@
 #include "model/mlpf_build.h"
 #include "model/mlpf_params.h"
 
-#define OPSET 20
+#define OPSET             20
+#define OPSET_ATTENTION24 24
 
 /* ---- backbone and representation ---- */
 
@@ -18,13 +19,34 @@ static assay_value build_layer(assay_build *b, const char *backbone, int64_t lay
              : assay_build_heptv2_layer(b, backbone, layer, x);
 }
 
+/* A representation, and the type that it is in. */
+typedef struct representation {
+  assay_value value; /* [B,N,D] */
+  assay_dtype dtype;
+} representation;
+
+/* Encoder and layers. x is of the backbone's type, if there are layers. */
+static representation build_encoder(assay_build *b, const char *name) {
+  const assay_mlpf_plan_config *plan = b->plan;
+  assay_value x = assay_build_encoder(b, name);
+  assay_build_name_block(b, name, x);
+  if (b->config->num_convs == 0) return (representation){x, plan->encoder};
+  assay_graph_push_scope(b->graph, name);
+  x = assay_build_convert(b, "to_backbone", x, plan->encoder, plan->backbone);
+  assay_graph_pop_scope(b->graph);
+  return (representation){x, plan->backbone};
+}
+
 /* Representation (31) of the last layer, or of all of them side by side. */
-static assay_value build_stack(assay_build *b, const char *encoder, const char *backbone) {
+static representation build_stack(assay_build *b, const char *encoder, const char *backbone) {
   const assay_mlpf_config *c = b->config;
   const bool concat = c->representation == ASSAY_MLPF_CONCAT && c->num_convs > 1;
-  assay_value x0 = assay_build_encoder(b, encoder), x = x0;
+  const representation first = build_encoder(b, encoder);
+  const assay_value x0 = first.value;
+  assay_value x = x0;
   assay_value *layers = assay_build_scratch(b, c->num_convs + 1, sizeof *layers);
-  if (layers == NULL) return x;
+  if (layers == NULL) return first;
+  const assay_dtype before = assay_build_enter(b, first.dtype);
   for (int64_t i = 0; i < c->num_convs; i++) {
     x = build_layer(b, backbone, i, x, x0);
     layers[i] = x;
@@ -35,19 +57,47 @@ static assay_value build_stack(assay_build *b, const char *encoder, const char *
     assay_graph_pop_scope(b->graph);
   }
   assay_free(layers);
-  return x;
+  b->dtype = before;
+  return (representation){x, first.dtype};
+}
+
+/* (32) for both tasks, which are one value before. */
+static void read_out(assay_build *b, representation *classification, representation *regression) {
+  const assay_dtype before = assay_build_enter(b, b->plan->readout);
+  assay_value f =
+      assay_build_convert(b, "to_readout", classification->value, classification->dtype, b->dtype);
+  *classification = (representation){assay_build_readout(b, "classification", f), b->dtype};
+  *regression = (representation){assay_build_readout(b, "regression", f), b->dtype};
+  b->dtype = before;
 }
 
 /* (33) */
 static assay_value final_norm(assay_build *b, const char *name, assay_value x) {
   const assay_mlpf_config *c = b->config;
   if (c->arch != ASSAY_MLPF_ATTENTION || !c->use_pre_layernorm) return x;
-  return assay_build_layer_norm(b, name, x, name, assay_mlpf_config_repr_dim(c));
+  x = assay_build_layer_norm(b, name, x, name, assay_mlpf_config_repr_dim(c));
+  assay_build_name_block(b, name, x);
+  return x;
+}
+
+/* What heads take: in their type, then (33). */
+static void finish(assay_build *b, const representation *classification,
+                   const representation *regression, assay_value out[2]) {
+  const assay_dtype before = assay_build_enter(b, b->plan->heads);
+  out[0] =
+      assay_build_convert(b, "to_heads", classification->value, classification->dtype, b->dtype);
+  out[1] = regression->value.name == classification->value.name
+               ? out[0]
+               : assay_build_convert(b, "to_heads", regression->value, regression->dtype, b->dtype);
+  out[0] = final_norm(b, "classification_norm", out[0]);
+  out[1] = final_norm(b, "regression_norm", out[1]);
+  b->dtype = before;
 }
 
 static void build_model(assay_build *b) {
   const assay_mlpf_config *c = b->config;
-  assay_value classification, regression;
+  representation classification, regression;
+  assay_value inputs[2];
   assay_build_entry(b);
   if (c->arch == ASSAY_MLPF_HEPTV2 && c->num_convs > 0) assay_build_start_sorting(b);
   if (c->backbone_mode == ASSAY_MLPF_BACKBONE_SPLIT) {
@@ -56,13 +106,9 @@ static void build_model(assay_build *b) {
   } else {
     classification = regression = build_stack(b, "nn0", "backbone");
   }
-  if (c->task_queries) {
-    classification = assay_build_readout(b, "classification", classification);
-    regression = assay_build_readout(b, "regression", regression);
-  }
-  classification = final_norm(b, "classification_norm", classification);
-  regression = final_norm(b, "regression_norm", regression);
-  assay_build_heads(b, classification, regression);
+  if (c->task_queries) read_out(b, &classification, &regression);
+  finish(b, &classification, &regression, inputs);
+  assay_build_heads(b, inputs[0], inputs[1]);
 }
 
 /* ---- checks, metadata ---- */
@@ -92,20 +138,48 @@ static assay_status check_weights(const assay_mlpf_config *config, const assay_t
   return st;
 }
 
-static assay_status put_metadata(const assay_mlpf_config *config, assay_graph *graph,
-                                 assay_error *err) {
+/* What a builder holds as metadata `key`. */
+static assay_status put_json(assay_graph *graph, const char *key, assay_json_builder *json,
+                             assay_error *err) {
   assay_buf text = {0};
-  assay_json_builder *json = assay_json_builder_create();
-  assay_mlpf_config_put(config, json, /*key=*/NULL);
-  assay_status st = assay_json_builder_finish(json, &text, err);
-  if (!st) {
-    assay_graph_put_metadata(graph, "assay.config", assay_buf_text(&text));
-    assay_graph_put_metadata(graph, "assay.key_mask", assay_mlpf_key_mask_name(config->key_mask));
-    assay_graph_put_metadata(graph, "assay.phi", assay_mlpf_phi_name(config->phi));
-  }
-  assay_json_builder_destroy(json);
+  const assay_status st = assay_json_builder_finish(json, &text, err);
+  if (!st) assay_graph_put_metadata(graph, key, assay_buf_text(&text));
   assay_buf_reset(&text);
   return st;
+}
+
+static assay_status put_config(const assay_mlpf_config *config, assay_graph *graph,
+                               assay_error *err) {
+  assay_json_builder *json = assay_json_builder_create();
+  assay_mlpf_config_put(config, json, /*key=*/NULL);
+  const assay_status st = put_json(graph, "assay.config", json, err);
+  assay_json_builder_destroy(json);
+  if (st) return st;
+  assay_graph_put_metadata(graph, "assay.key_mask", assay_mlpf_key_mask_name(config->key_mask));
+  assay_graph_put_metadata(graph, "assay.phi", assay_mlpf_phi_name(config->phi));
+  return ASSAY_OK;
+}
+
+static assay_status put_plan(const assay_mlpf_plan_config *plan, assay_graph *graph,
+                             assay_error *err) {
+  assay_json_builder *json = assay_json_builder_create();
+  assay_mlpf_plan_config_put(plan, json, /*key=*/NULL);
+  const assay_status st = put_json(graph, "assay.plan", json, err);
+  assay_json_builder_destroy(json);
+  return st;
+}
+
+/* The model's nodes and metadata; blocks is an empty builder. */
+static assay_status fill(assay_build *build, bool plan_is_given, assay_error *err) {
+  assay_graph *graph = build->graph;
+  assay_json_begin_array(build->blocks, /*key=*/NULL);
+  build_model(build);
+  assay_json_end(build->blocks);
+  ASSAY_TRY(assay_graph_status(graph, err));
+  ASSAY_TRY(put_config(build->config, graph, err));
+  if (plan_is_given) ASSAY_TRY(put_plan(build->plan, graph, err));
+  ASSAY_TRY(put_json(graph, "assay.blocks", build->blocks, err));
+  return assay_graph_status(graph, err);
 }
 
 assay_status assay_mlpf_graph_build(const assay_mlpf_config *config,
@@ -113,20 +187,26 @@ assay_status assay_mlpf_graph_build(const assay_mlpf_config *config,
                                     const assay_mlpf_graph_options *options, assay_graph **out,
                                     assay_error *err) {
   assay_graph *graph = NULL;
+  assay_mlpf_plan_config plan;
+  ASSAY_TRY(assay_mlpf_plan_config_init(ASSAY_DTYPE_F32, ASSAY_MLPF_DECOMPOSED, &plan, err));
+  if (options->plan != NULL) plan = *options->plan;
+  ASSAY_TRY(assay_mlpf_plan_config_check(&plan, err));
   ASSAY_TRY(check_options(config, options, err));
   ASSAY_TRY(check_weights(config, weights, err));
   const char *name = config->arch == ASSAY_MLPF_ATTENTION ? "mlpf_attention" : "mlpf_heptv2";
-  ASSAY_TRY(assay_graph_create(name, OPSET, &graph, err));
+  const int64_t opset = plan.attention == ASSAY_MLPF_ATTENTION24 ? OPSET_ATTENTION24 : OPSET;
+  ASSAY_TRY(assay_graph_create(name, opset, &graph, err));
   assay_build build = {.config = config,
+                       .plan = &plan,
                        .weights = weights,
                        .graph = graph,
                        .static_b = options->static_b,
                        .static_n = options->static_n,
-                       .expose_permutations = options->expose_permutations};
-  build_model(&build);
-  assay_status st = assay_graph_status(graph, err);
-  if (!st) st = put_metadata(config, graph, err);
-  if (!st) st = assay_graph_status(graph, err);
+                       .expose_permutations = options->expose_permutations,
+                       .dtype = ASSAY_DTYPE_F32,
+                       .blocks = assay_json_builder_create()};
+  const assay_status st = fill(&build, options->plan != NULL, err);
+  assay_json_builder_destroy(build.blocks);
   if (st) {
     assay_graph_destroy(graph);
     return st;
@@ -135,8 +215,12 @@ assay_status assay_mlpf_graph_build(const assay_mlpf_config *config,
   return ASSAY_OK;
 }
 
-int64_t assay_mlpf_graph_attention_ops(const assay_graph *graph) {
-  return (int64_t)(assay_graph_count_feeding(graph, "Softmax", "MatMul") +
-                   assay_graph_count_nodes(graph, "Attention") +
+int64_t assay_mlpf_graph_fused_attention_ops(const assay_graph *graph) {
+  return (int64_t)(assay_graph_count_nodes(graph, "Attention") +
                    assay_graph_count_nodes(graph, "MultiHeadAttention"));
+}
+
+int64_t assay_mlpf_graph_attention_ops(const assay_graph *graph) {
+  return (int64_t)assay_graph_count_feeding(graph, "Softmax", "MatMul") +
+         assay_mlpf_graph_fused_attention_ops(graph);
 }

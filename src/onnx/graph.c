@@ -348,6 +348,14 @@ assay_value assay_graph_const_f32(assay_graph *graph, float value) {
   return add_constant(graph, name, ASSAY_DTYPE_F32, /*rank=*/0, NULL, &value);
 }
 
+assay_value assay_graph_const_f16(assay_graph *graph, float value) {
+  char name[64];
+  const uint16_t bits = assay_f16_of_f32(value);
+  if (failed(graph)) return (assay_value){NULL};
+  (void)snprintf(name, sizeof name, "const/f16/%.9g", (double)assay_f16_to_f32(bits));
+  return add_constant(graph, name, ASSAY_DTYPE_F16, /*rank=*/0, NULL, &bits);
+}
+
 assay_value assay_graph_const_i64(assay_graph *graph, int64_t value) {
   char name[64];
   if (failed(graph)) return (assay_value){NULL};
@@ -495,6 +503,7 @@ void assay_graph_add_node_named(assay_graph *graph, const char *op_name, const c
   if (node == NULL || name == NULL) return;
   onnx__node_proto__init(node);
   node->op_type = lend(op->name); /* of the table: outlives every graph */
+  if (op->domain != NULL) node->domain = lend(op->domain);
   node->name = lend(name);
   if (!fill_inputs(graph, node, op, inputs, n_inputs)) return;
   if (!fill_attrs(graph, node, attrs, n_attrs)) return;
@@ -537,14 +546,16 @@ size_t assay_graph_count_nodes(const assay_graph *graph, const char *op) {
   return n;
 }
 
-/* Some output of node is an input of a node of op `to`. */
+/* Some output of node, or a Cast of it, is an input of a node of op `to`. */
 static bool feeds(const assay_graph *graph, const Onnx__NodeProto *node, const char *to) {
   for (size_t i = 0; i < graph->nodes.n; i++) {
     const Onnx__NodeProto *other = graph->nodes.items[i];
-    if (strcmp(other->op_type, to) != 0) continue;
+    const bool is_it = strcmp(other->op_type, to) == 0;
+    if (!is_it && strcmp(other->op_type, "Cast") != 0) continue;
     for (size_t k = 0; k < other->n_input; k++)
       for (size_t o = 0; o < node->n_output; o++)
-        if (strcmp(other->input[k], node->output[o]) == 0) return true;
+        if (strcmp(other->input[k], node->output[o]) == 0 && (is_it || feeds(graph, other, to)))
+          return true;
   }
   return false;
 }
@@ -610,20 +621,41 @@ static assay_status pack(const Onnx__ModelProto *model, assay_buf *out, assay_er
   return ASSAY_OK;
 }
 
+#define OPSETS_MAX 8 /* domains; the table of operators has two */
+
+static void fill_opset(Onnx__OperatorSetIdProto *set, const char *domain, int64_t version) {
+  onnx__operator_set_id_proto__init(set);
+  set->domain = lend(domain);
+  set->has_version = 1;
+  set->version = version;
+}
+
+/* The default domain's opset, and version 1 of each other domain that a node is of; how many. */
+static size_t fill_opsets(const assay_graph *graph, Onnx__OperatorSetIdProto sets[OPSETS_MAX],
+                          Onnx__OperatorSetIdProto *out[OPSETS_MAX]) {
+  size_t n = 0;
+  fill_opset(&sets[n++], "", graph->opset);
+  for (size_t i = 0; i < graph->nodes.n; i++) {
+    const Onnx__NodeProto *node = graph->nodes.items[i];
+    if (node->domain == NULL || node->domain[0] == '\0') continue;
+    size_t k = 1;
+    while (k < n && strcmp(sets[k].domain, node->domain) != 0) k++;
+    if (k == n && n < OPSETS_MAX) fill_opset(&sets[n++], node->domain, /*version=*/1);
+  }
+  for (size_t k = 0; k < n; k++) out[k] = &sets[k];
+  return n;
+}
+
 static assay_status serialize(const assay_graph *graph, assay_pool *pool, assay_buf *out,
                               assay_error *err) {
-  static const char PRODUCER[] = "assay", VERSION[] = ASSAY_VERSION, DEFAULT_DOMAIN[] = "";
+  static const char PRODUCER[] = "assay", VERSION[] = ASSAY_VERSION;
   Onnx__GraphProto body;
+  Onnx__OperatorSetIdProto sets[OPSETS_MAX], *opsets[OPSETS_MAX];
   ASSAY_TRY(fill_graph(graph, pool, &body, err));
-  Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT;
-  opset.domain = lend(DEFAULT_DOMAIN);
-  opset.has_version = 1;
-  opset.version = graph->opset;
-  Onnx__OperatorSetIdProto *opsets[] = {&opset};
   Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
   model.has_ir_version = 1;
   model.ir_version = assay_op_ir_version(graph->opset);
-  model.n_opset_import = 1;
+  model.n_opset_import = fill_opsets(graph, sets, opsets);
   model.opset_import = opsets;
   model.producer_name = lend(PRODUCER);
   model.producer_version = lend(VERSION);

@@ -61,11 +61,12 @@ void assay_graph_add_output(assay_graph *graph, assay_value value, assay_dtype d
 
 /* Initialisers; data is copied, row-major little-endian. name is scoped, and made unique if taken.
  * Equal constants of up to 64 bytes (same dtype, shape and bytes) become one initialiser, under the
- * name of the first. Those of the three last calls are named for their values, outside any scope.
+ * name of the first. Those of the four last calls are named for their values, outside any scope.
  */
 assay_value assay_graph_add_initializer(assay_graph *graph, const char *name, assay_dtype dtype,
                                         int rank, const int64_t *dims, const void *data);
 assay_value assay_graph_const_f32(assay_graph *graph, float value);   /* rank 0 */
+assay_value assay_graph_const_f16(assay_graph *graph, float value);   /* rank 0, rounded to even */
 assay_value assay_graph_const_i64(assay_graph *graph, int64_t value); /* rank 0 */
 assay_value assay_graph_const_i64s(assay_graph *graph, const int64_t *values,
                                    int64_t n); /* rank 1 */
@@ -94,7 +95,8 @@ typedef struct assay_attr {
 
 /* A node with n_outputs outputs written to outs. label is the last part of the node's name (scope +
  * label, made unique); a single output is named as the node, several as the node with ".0", ".1",
- * ... after it. op must be in the table of ops.c for this opset, with allowed arity. */
+ * ... after it. op must be in the table of ops.c for this opset, with allowed arity; its domain is
+ * imported when the graph is saved. */
 void assay_graph_add_node(assay_graph *graph, const char *op, const char *label,
                           const assay_value *inputs, size_t n_inputs, const assay_attr *attrs,
                           size_t n_attrs, assay_value *outs, size_t n_outputs);
@@ -122,7 +124,7 @@ void assay_graph_put_metadata(assay_graph *graph, const char *key, const char *v
 
 size_t assay_graph_count_nodes(const assay_graph *graph, const char *op); /* op NULL: all */
 
-/* Nodes of op `from` of which an output is an input of some node of op `to`. */
+/* Nodes of op `from` of which an output, or a Cast of it, is an input of some node of op `to`. */
 size_t assay_graph_count_feeding(const assay_graph *graph, const char *from, const char *to);
 
 /* Serialises deterministically. Errors: the graph's first error, INTERNAL (no output), MEMORY,

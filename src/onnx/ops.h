@@ -13,6 +13,7 @@ typedef struct assay_op {
   int64_t last;  /* last one; 0: still so */
   size_t min_inputs, max_inputs;
   size_t min_outputs, max_outputs;
+  const char *domain; /* NULL: the default one; others are at version 1, whatever the opset */
 } assay_op;
 
 /* The oldest and newest opset that graphs are built for. */
