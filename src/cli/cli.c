@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "cli/stop.h"
 
 #define OPTIONS_MAX 128 /* options of one command; asserted against, never reached by a user */
 
@@ -30,6 +31,12 @@ int assay_cli_exit_status(assay_status status) {
 }
 
 int assay_cli_fail(const char *command, const assay_error *err) {
+  if (err->status == ASSAY_E_STOPPED) {
+    char stopped[128];
+    assay_stop_text(stopped, sizeof stopped);
+    fprintf(stderr, "assay %s: %s; nothing was left behind\n", command, stopped);
+    return assay_stop_exit_status();
+  }
   fprintf(stderr, "assay %s: %s\n", command, err->text);
   return assay_cli_exit_status(err->status);
 }

@@ -17,7 +17,7 @@
 #define ASSAY_EXIT_FAULT   4 /* a fault of assay's own */
 
 /* Prints "assay <command>: <text>" on stderr and returns the exit status that belongs to
- * err->status. */
+ * err->status; for STOPPED, that a signal stopped it, and 128 + signal. */
 int assay_cli_fail(const char *command, const assay_error *err);
 
 /* MISSING: 3. MEMORY, INTERNAL, WORKER: 4. IO: 2 (an output that cannot be written is unusable

@@ -541,15 +541,7 @@ static assay_status export_as_asked(export_args *a, assay_mlpf_differences *diff
   return st;
 }
 
-static int say_stopped(void) {
-  char text[128];
-  assay_stop_text(text, sizeof text);
-  fprintf(stderr, "assay export: %s; nothing was left behind\n", text);
-  return assay_stop_exit_status();
-}
-
 static int fail(const assay_mlpf_differences *differences, const assay_error *err) {
-  if (err->status == ASSAY_E_STOPPED) return say_stopped();
   const int status = assay_cli_fail("export", err);
   for (size_t i = 0; i < differences->n; i++) fprintf(stderr, "  %s\n", differences->items[i]);
   return status;

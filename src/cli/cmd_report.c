@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "cli/checked_view.h"
 #include "cli/cli.h"
+#include "cli/stop.h"
 #include "report/gate.h"
 #include "report/issue.h"
 #include "report/junit.h"
@@ -169,8 +170,9 @@ static assay_status print_comparison(const assay_view *view, const char *other_p
 
 static assay_status write_report(const report_args *args, const assay_view *view,
                                  assay_error *err) {
-  assay_report_options how = {.gnuplot = args->gnuplot};
+  assay_report_options how = {.gnuplot = args->gnuplot, .cancelled = assay_stop_asked};
   assay_report_outcome outcome = {0};
+  assay_stop_catch();
   ASSAY_TRY(assay_report_write(view, &how, &outcome, err));
   fprintf(stderr, "assay report: wrote '%s/report/report.html' and %zu plots\n", args->package,
           outcome.n_plots);

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/stop.h"
 #include "selftest/selftest.h"
 #include "verify/verify.h"
 
@@ -209,7 +210,9 @@ static int self_test(bool json) {
   assay_json_begin_object(t.b, NULL);
   assay_json_put_string(t.b, "schema", "assay/self-test/1");
   assay_json_begin_array(t.b, "cases");
-  if (assay_selftest_run(tell, &t, &summary, &err)) {
+  assay_stop_catch();
+  const assay_selftest_talk talk = {.each = tell, .arg = &t, .cancelled = assay_stop_asked};
+  if (assay_selftest_run(&talk, &summary, &err)) {
     exit_status = assay_cli_fail(COMMAND, &err);
   } else {
     bool all = summary.n_caught == summary.n_cases && summary.n_passed == summary.n_controls;

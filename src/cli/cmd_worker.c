@@ -16,7 +16,7 @@
 #include "cli/cli.h"
 #include "runtime/find_library.h"
 
-#define THREADS_MAX 4096
+#define THREADS_MAX ASSAY_CLI_THREADS_MAX
 
 enum {
   KEY_SPEC = 256,

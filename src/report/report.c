@@ -53,8 +53,14 @@ static assay_status write_page(const assay_view *view, const char *folder, const
   return st;
 }
 
-static assay_status write_all(const assay_view *view, const char *folder, const char *gnuplot,
-                              assay_plots *plots, assay_error *err) {
+static assay_status check_stop(const assay_report_options *options, assay_error *err) {
+  if (options->cancelled == NULL || !options->cancelled(options->cancelled_arg)) return ASSAY_OK;
+  return assay_fail(err, ASSAY_E_STOPPED, "stopped");
+}
+
+static assay_status write_all(const assay_view *view, const char *folder,
+                              const assay_report_options *options, assay_plots *plots,
+                              assay_error *err) {
   ASSAY_TRY(assay_folder_remove(folder, err)); /* left by a run that was killed */
   ASSAY_TRY(assay_folder_create(folder, err));
   ASSAY_TRY(write_text(view, folder, "table.csv", assay_table_put_csv, err));
@@ -62,8 +68,11 @@ static assay_status write_all(const assay_view *view, const char *folder, const 
   ASSAY_TRY(write_text(view, folder, "placement.csv", assay_table_put_placement_csv, err));
   ASSAY_TRY(write_text(view, folder, "table.md", assay_table_put_markdown, err));
   ASSAY_TRY(write_json(view, folder, err));
-  ASSAY_TRY(assay_plots_draw(view, gnuplot, folder, plots, err));
-  return write_page(view, folder, plots, err);
+  ASSAY_TRY(check_stop(options, err));
+  ASSAY_TRY(assay_plots_draw(view, options->gnuplot, folder, plots, err));
+  ASSAY_TRY(check_stop(options, err));
+  ASSAY_TRY(write_page(view, folder, plots, err));
+  return check_stop(options, err);
 }
 
 /* Puts the new folder in place of the old one. */
@@ -85,13 +94,14 @@ assay_status assay_report_write(const assay_view *view, const assay_report_optio
   char *folder = assay_path_join(view->path, FOLDER);
   char *folder_new = assay_path_join(view->path, FOLDER_NEW);
   char *folder_old = assay_path_join(view->path, FOLDER_OLD);
+  const assay_report_options defaults = {0};
   assay_plots plots = {0};
   assay_status st = ASSAY_OK;
   if (folder == NULL || folder_new == NULL || folder_old == NULL) {
     st = assay_fail_memory(err, strlen(view->path));
     goto done;
   }
-  st = write_all(view, folder_new, options ? options->gnuplot : NULL, &plots, err);
+  st = write_all(view, folder_new, options != NULL ? options : &defaults, &plots, err);
   if (st == ASSAY_OK) st = swap(folder, folder_new, folder_old, err);
   if (st == ASSAY_OK && view->package.finished_at[0])
     st = assay_package_seal(view->path, FOLDER, err);

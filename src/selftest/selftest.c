@@ -18,8 +18,7 @@ typedef struct running {
   selftest_folders folders;
   selftest_scene good, refused; /* bases of edited packages */
   bool has_good, has_refused;
-  void (*each)(void *arg, const assay_selftest_outcome *outcome);
-  void *arg;
+  assay_selftest_talk talk;
   assay_selftest_summary summary;
   size_t n; /* folders made */
 } running;
@@ -160,6 +159,8 @@ static assay_status ask(const selftest_case *one, const selftest_scene *s,
  */
 
 static assay_status run_case(running *r, const selftest_case *one, assay_error *err) {
+  if (r->talk.cancelled != NULL && r->talk.cancelled(r->talk.arg))
+    return assay_fail(err, ASSAY_E_STOPPED, "stopped");
   selftest_scene s;
   assay_selftest_outcome outcome = {
       .name = one->name, .known = one->known, .is_control = one->by == SELFTEST_PASSES};
@@ -180,7 +181,7 @@ static assay_status run_case(running *r, const selftest_case *one, assay_error *
   r->summary.n_passed += outcome.is_control && outcome.right;
   r->summary.n_cases += !outcome.is_control;
   r->summary.n_caught += !outcome.is_control && outcome.right;
-  if (r->each != NULL) r->each(r->arg, &outcome);
+  if (r->talk.each != NULL) r->talk.each(r->talk.arg, &outcome);
   return ASSAY_OK;
 }
 
@@ -199,12 +200,11 @@ static assay_status run_all(running *r, assay_error *err) {
   return ASSAY_OK;
 }
 
-assay_status assay_selftest_run(void (*each)(void *arg, const assay_selftest_outcome *outcome),
-                                void *arg, assay_selftest_summary *out, assay_error *err) {
+assay_status assay_selftest_run(const assay_selftest_talk *talk, assay_selftest_summary *out,
+                                assay_error *err) {
   running *r = assay_alloc(sizeof *r);
   if (r == NULL) return assay_fail_memory(err, sizeof *r);
-  r->each = each;
-  r->arg = arg;
+  r->talk = *talk;
   assay_status st = selftest_folders_open(&r->folders, err);
   if (st == ASSAY_OK) st = run_all(r, err);
   if (r->has_good) close_scene(&r->good);

@@ -23,11 +23,16 @@ typedef struct assay_selftest_summary {
   size_t n_controls, n_passed;
 } assay_selftest_summary;
 
-/* Works in a folder of its own under $TMPDIR (or /dev/shm, or /tmp) and removes it. each (may be
- * NULL) hears of every case as it ends. Errors: IO, MEMORY, and whatever keeps a package from being
- * made at all, naming the case. */
-assay_status assay_selftest_run(void (*each)(void *arg, const assay_selftest_outcome *outcome),
-                                void *arg, assay_selftest_summary *out,
+/* Each may be NULL. */
+typedef struct assay_selftest_talk {
+  void (*each)(void *arg, const assay_selftest_outcome *outcome); /* hears of every case */
+  bool (*cancelled)(void *arg); /* asked before every case; true ends with STOPPED */
+  void *arg;
+} assay_selftest_talk;
+
+/* Works in a folder of its own under $TMPDIR (or /dev/shm, or /tmp) and removes it. Errors: IO,
+ * MEMORY, STOPPED, and whatever keeps a package from being made at all, naming the case. */
+assay_status assay_selftest_run(const assay_selftest_talk *talk, assay_selftest_summary *out,
                                 assay_error *err) ASSAY_NODISCARD;
 
 #endif
