@@ -219,7 +219,7 @@ static assay_status check_name(const value *key, assay_error *err) {
   return ASSAY_OK;
 }
 
-static assay_status read_entry(assay_torch_file *file, const assay_pickle_pair *pair,
+static assay_status read_entry(assay_torch_file *file, bool may_view, const assay_pickle_pair *pair,
                                const char *found_at, assay_tensor_map *map, assay_error *err) {
   size_t i;
   assay_tensor tensor;
@@ -232,31 +232,42 @@ static assay_status read_entry(assay_torch_file *file, const assay_pickle_pair *
                       "entry '%s' of the state dict is %s, not a tensor%s", name,
                       assay_pickle_kind_name(pair->value->kind), hint);
   }
-  ASSAY_TRY(assay_torch_file_read(file, i, &tensor, err));
+  ASSAY_TRY(may_view ? assay_torch_file_view(file, i, &tensor, err)
+                     : assay_torch_file_read(file, i, &tensor, err));
   assay_status st = assay_tensor_map_add(map, name, &tensor, err);
   if (st) assay_tensor_reset(&tensor);
   return st;
 }
 
-static assay_status read_all(assay_torch_file *file, const value *dict, const char *found_at,
-                             assay_tensor_map *map, assay_error *err) {
+static assay_status read_all(assay_torch_file *file, bool may_view, const value *dict,
+                             const char *found_at, assay_tensor_map *map, assay_error *err) {
   if (dict->pairs.n == 0) return assay_fail(err, ASSAY_E_UNSUPPORTED, "the state dict is empty");
   for (size_t i = 0; i < dict->pairs.n; i++) {
-    ASSAY_TRY(read_entry(file, &dict->pairs.at[i], found_at, map, err));
+    ASSAY_TRY(read_entry(file, may_view, &dict->pairs.at[i], found_at, map, err));
   }
   return ASSAY_OK;
 }
 
-assay_status assay_state_dict_of_torch(assay_torch_file *file, assay_state_dict *out,
-                                       assay_error *err) {
+static assay_status of_torch(assay_torch_file *file, bool may_view, assay_state_dict *out,
+                             assay_error *err) {
   const value *dict = NULL;
   const char *found_at = "";
   assay_tensor_map map = {0};
   assay_status st = find_dict(file, &dict, &found_at, err);
-  if (!st) st = read_all(file, dict, found_at, &map, err);
+  if (!st) st = read_all(file, may_view, dict, found_at, &map, err);
   if (!st) st = clean_into(&map, found_at, out, err);
   assay_tensor_map_reset(&map);
   return st;
+}
+
+assay_status assay_state_dict_of_torch(assay_torch_file *file, assay_state_dict *out,
+                                       assay_error *err) {
+  return of_torch(file, /*may_view=*/false, out, err);
+}
+
+assay_status assay_state_dict_view_torch(assay_torch_file *file, assay_state_dict *out,
+                                         assay_error *err) {
+  return of_torch(file, /*may_view=*/true, out, err);
 }
 
 static assay_status read_torch(const char *path, assay_state_dict *out, assay_error *err) {

@@ -30,6 +30,11 @@ typedef struct assay_state_dict {
 assay_status assay_state_dict_of_torch(assay_torch_file *file, assay_state_dict *out,
                                        assay_error *err) ASSAY_NODISCARD;
 
+/* The same without copies: tensors whose bytes in the file are the tensor are views on it, so that
+ * the state dict must not outlive the file. */
+assay_status assay_state_dict_view_torch(assay_torch_file *file, assay_state_dict *out,
+                                         assay_error *err) ASSAY_NODISCARD;
+
 /* Opens path, which may be a PyTorch or a safetensors file. */
 assay_status assay_state_dict_read(const char *path, assay_state_dict *out,
                                    assay_error *err) ASSAY_NODISCARD;

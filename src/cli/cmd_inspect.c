@@ -25,9 +25,10 @@ typedef struct inspect_args {
   int64_t event;        /* its index in the split */
   const char *split;    /* or NULL */
   const char *save_npz; /* or NULL */
+  bool no_values;       /* of a PyTorch file: structure alone */
 } inspect_args;
 
-enum { KEY_JSON = 0x100, KEY_EVENT, KEY_SPLIT, KEY_SAVE_NPZ };
+enum { KEY_JSON = 0x100, KEY_EVENT, KEY_SPLIT, KEY_SAVE_NPZ, KEY_NO_VALUES };
 
 static const struct argp_option options[] = {
     {"json", KEY_JSON, NULL, 0, "print one JSON document (schema assay/inspect/1)", 0},
@@ -36,6 +37,10 @@ static const struct argp_option options[] = {
     {"save-npz", KEY_SAVE_NPZ, "FILE", 0,
      "of a PyTorch or safetensors file: write the tensors to FILE, those of a state dict under the "
      "names that assay export --weights reads",
+     0},
+    {"no-values", KEY_NO_VALUES, NULL, 0,
+     "of a PyTorch file: names, types and shapes alone, at once however large it is; no value is "
+     "read",
      0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
@@ -56,6 +61,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return 0;
   case KEY_SAVE_NPZ:
     args->save_npz = value;
+    return 0;
+  case KEY_NO_VALUES:
+    args->no_values = true;
     return 0;
   case ARGP_KEY_ARG:
     if (args->path != NULL)
@@ -306,6 +314,10 @@ static assay_status describe_as(const inspect_args *args, describe_fn describe,
                       "--save-npz is for PyTorch and safetensors files, '%s' is none", args->path);
   if (args->save_npz != NULL)
     ASSAY_TRY(inspect_save_npz(args->path, describe == inspect_torch, args->save_npz, err));
+  if (args->no_values && describe != inspect_torch)
+    return assay_fail(err, ASSAY_E_ARGUMENT, "--no-values is for PyTorch files, '%s' is none",
+                      args->path);
+  if (args->no_values) return inspect_torch_structure(args->path, json, err);
   if (!args->has_event) return describe(args->path, json, err);
   if (describe != inspect_dataset)
     return assay_fail(err, ASSAY_E_ARGUMENT, "--event is for datasets, '%s' is none", args->path);

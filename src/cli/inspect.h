@@ -51,6 +51,9 @@ assay_status inspect_array_record(const char *path, assay_json_builder *json,
  * data, nothing in them is run. */
 assay_status inspect_torch(const char *path, assay_json_builder *json,
                            assay_error *err) ASSAY_NODISCARD;
+/* The same of its structure alone: no value of a tensor is read. */
+assay_status inspect_torch_structure(const char *path, assay_json_builder *json,
+                                     assay_error *err) ASSAY_NODISCARD;
 assay_status inspect_pickle(const char *path, assay_json_builder *json,
                             assay_error *err) ASSAY_NODISCARD;
 assay_status inspect_safetensors(const char *path, assay_json_builder *json,
@@ -64,8 +67,8 @@ assay_status inspect_save_npz(const char *path, bool is_torch, const char *npz_p
 
 typedef struct inspect_values {
   size_t n_nan, n_pos_inf, n_neg_inf;
-  bool has_range;  /* some value is finite */
-  double min, max; /* of the finite ones */
+  bool has_range;        /* some value is finite */
+  double min, max, mean; /* of the finite ones */
 } inspect_values;
 
 void inspect_measure(const assay_tensor *tensor, inspect_values *out);
@@ -102,7 +105,7 @@ void inspect_table_add(inspect_table *table, const char *format, ...) ASSAY_PRIN
 void inspect_table_print(inspect_table *table, const char *label);
 void inspect_table_reset(inspect_table *table);
 
-/* Three cells: least, greatest, what is not finite. */
+/* Four cells: least, greatest, mean, what is not finite. */
 void inspect_table_add_values(inspect_table *table, assay_dtype dtype,
                               const inspect_values *values);
 

@@ -2,7 +2,6 @@
  * are like. */
 #include "cli/inspect.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -12,13 +11,11 @@
   ((uint64_t)4 << 30) /* larger arrays are described by their headers alone                        \
                        */
 
-/* Over the finite values; reason says why there are none. */
+/* reason says why nothing is known. */
 typedef struct values {
   bool known;
   char reason[INSPECT_TEXT_BYTES]; /* when not */
-  size_t n_nan, n_pos_inf, n_neg_inf;
-  double min, max;
-  bool has_range; /* some value is finite */
+  inspect_values found;
 } values;
 
 typedef struct listing {
@@ -26,25 +23,6 @@ typedef struct listing {
   values *values; /* [n] */
   size_t n;
 } listing;
-
-static void measure(const assay_tensor *tensor, values *out) {
-  values v = {.known = true, .min = HUGE_VAL, .max = -HUGE_VAL};
-  for (size_t i = 0; i < tensor->n_elems; i++) {
-    double x = assay_tensor_get_real(tensor, i);
-    if (isnan(x))
-      v.n_nan++;
-    else if (isinf(x) && x > 0)
-      v.n_pos_inf++;
-    else if (isinf(x))
-      v.n_neg_inf++;
-    else {
-      v.has_range = true;
-      if (x < v.min) v.min = x;
-      if (x > v.max) v.max = x;
-    }
-  }
-  *out = v;
-}
 
 static void say_unknown(values *out, const char *reason) {
   snprintf(out->reason, sizeof out->reason, "%s", reason);
@@ -70,7 +48,8 @@ static assay_status read_values(const char *path, bool is_npz, const assay_npz_e
   assay_tensor tensor = {0};
   ASSAY_TRY(is_npz ? assay_npz_read_array(path, entry->name, &limits, &tensor, err)
                    : assay_npy_read(path, &limits, &tensor, err));
-  measure(&tensor, out);
+  inspect_measure(&tensor, &out->found);
+  out->known = true;
   assay_tensor_reset(&tensor);
   return ASSAY_OK;
 }
@@ -88,15 +67,6 @@ static assay_status collect(const char *path, bool is_npz, listing *out, assay_e
 /* ---- JSON ---------------------------------------------------------------------------------------
  */
 
-/* Integers stay integers as far as a double holds them exactly. */
-static void put_value(assay_json_builder *json, const char *key, assay_dtype dtype, double value) {
-  bool is_exact = assay_dtype_is_integer(dtype) && fabs(value) <= 0x1p53;
-  if (is_exact)
-    assay_json_put_int(json, key, (int64_t)value);
-  else
-    assay_json_put_real(json, key, value);
-}
-
 static void put_values(assay_json_builder *json, const assay_npz_entry_info *entry,
                        const values *v) {
   if (!v->known) {
@@ -104,18 +74,7 @@ static void put_values(assay_json_builder *json, const assay_npz_entry_info *ent
     assay_json_put_string(json, "values_reason", v->reason);
     return;
   }
-  assay_json_begin_object(json, "values");
-  if (v->has_range) {
-    put_value(json, "min", entry->dtype, v->min);
-    put_value(json, "max", entry->dtype, v->max);
-  } else {
-    assay_json_put_null(json, "min");
-    assay_json_put_null(json, "max");
-  }
-  assay_json_put_int(json, "n_nan", (int64_t)v->n_nan);
-  assay_json_put_int(json, "n_pos_inf", (int64_t)v->n_pos_inf);
-  assay_json_put_int(json, "n_neg_inf", (int64_t)v->n_neg_inf);
-  assay_json_end(json);
+  inspect_put_values(json, entry->dtype, &v->found);
 }
 
 static void put_entry(assay_json_builder *json, const assay_npz_entry_info *entry, const values *v,
@@ -151,23 +110,11 @@ static void put_listing(assay_json_builder *json, const listing *list, bool is_n
 
 static void add_values(inspect_table *table, const assay_npz_entry_info *entry, const values *v) {
   if (!v->known) {
-    inspect_table_add(table, "%s", "");
-    inspect_table_add(table, "%s", "");
+    for (int i = 0; i < 3; i++) inspect_table_add(table, "%s", "");
     inspect_table_add(table, "%s", v->reason);
     return;
   }
-  int digits = assay_dtype_is_integer(entry->dtype) ? 17 : 6;
-  for (int i = 0; i < 2; i++) {
-    if (v->has_range)
-      inspect_table_add(table, "%.*g", digits, i == 0 ? v->min : v->max);
-    else
-      inspect_table_add(table, "%s", "");
-  }
-  size_t n_inf = v->n_pos_inf + v->n_neg_inf;
-  if (v->n_nan + n_inf == 0)
-    inspect_table_add(table, "%s", "");
-  else
-    inspect_table_add(table, "%zu NaN, %zu infinite", v->n_nan, n_inf);
+  inspect_table_add_values(table, entry->dtype, &v->found);
 }
 
 /* What is not as usual about how the array is stored. */
@@ -188,9 +135,10 @@ static void print_listing(const char *path, const listing *list, bool is_npz) {
     printf("%s: NumPy array, %s\n", safe, size);
   else
     printf("%s: NumPy array\n", safe);
-  inspect_table table = {.n_cols = 7};
-  static const char *const head[] = {"name", "type", "shape", "storage", "min", "max", "other"};
-  for (size_t i = 0; i < 7 && list->n > 0; i++) inspect_table_add(&table, "%s", head[i]);
+  inspect_table table = {.n_cols = 8};
+  static const char *const head[] = {"name", "type", "shape", "storage",
+                                     "min",  "max",  "mean",  "other"};
+  for (size_t i = 0; i < 8 && list->n > 0; i++) inspect_table_add(&table, "%s", head[i]);
   for (size_t i = 0; i < list->n; i++) {
     const assay_npz_entry_info *entry = &list->entries[i];
     char shape[INSPECT_TEXT_BYTES];

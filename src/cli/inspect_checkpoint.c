@@ -89,7 +89,8 @@ typedef struct finding {
 
 typedef struct torch_listing {
   assay_torch_file *file;
-  finding *findings; /* [tensors of the file] */
+  bool structure_only; /* no value of a tensor is read */
+  finding *findings;   /* [tensors of the file] */
   assay_pickle_globals globals;
   assay_state_dict dict;               /* of the model, or empty */
   char *no_dict;                       /* why it is empty; owned */
@@ -130,7 +131,7 @@ static assay_status read_tensor(torch_listing *t, size_t i, assay_error *err) {
 /* That a file has no state dict, or one that cannot be had, is a finding. */
 static assay_status find_state_dict(torch_listing *t, assay_error *err) {
   assay_error words = {0};
-  const assay_status st = assay_state_dict_of_torch(t->file, &t->dict, &words);
+  const assay_status st = assay_state_dict_view_torch(t->file, &t->dict, &words);
   if (st == ASSAY_OK)
     return assay_tensor_map_sha256(&t->dict.tensors, /*skip_suffix=*/NULL, t->sha256, err);
   if (st == ASSAY_E_MEMORY) return assay_fail(err, st, "%s", words.text);
@@ -138,13 +139,19 @@ static assay_status find_state_dict(torch_listing *t, assay_error *err) {
   return t->no_dict != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(words.text));
 }
 
+static const char structure_only_text[] = "values are not read under --no-values";
+
 static assay_status collect_torch(const char *path, torch_listing *t, assay_error *err) {
   ASSAY_TRY(assay_torch_file_open(path, &t->file, err));
   const size_t n = assay_torch_file_count(t->file);
   t->findings = assay_alloc_array(n, sizeof *t->findings);
   if (t->findings == NULL) return assay_fail_memory(err, n * sizeof *t->findings);
-  for (size_t i = 0; i < n; i++) ASSAY_TRY(read_tensor(t, i, err));
   ASSAY_TRY(assay_pickle_globals_init(assay_torch_file_pickle(t->file), &t->globals, err));
+  if (t->structure_only) {
+    t->no_dict = assay_strdup(structure_only_text);
+    return t->no_dict != NULL ? ASSAY_OK : assay_fail_memory(err, sizeof structure_only_text);
+  }
+  for (size_t i = 0; i < n; i++) ASSAY_TRY(read_tensor(t, i, err));
   return find_state_dict(t, err);
 }
 
@@ -288,7 +295,8 @@ static void print_state_dict(const torch_listing *t) {
   const assay_state_dict *dict = &t->dict;
   char a[INSPECT_TEXT_BYTES], b[INSPECT_TEXT_BYTES];
   if (t->no_dict != NULL) {
-    inspect_line("state dict", "none: %s", inspect_safe(t->no_dict, a));
+    inspect_line("state dict", "%s%s",
+                 t->structure_only ? "" : "none: ", inspect_safe(t->no_dict, a));
     return;
   }
   inspect_line("state dict", "%s, %zu tensor%s, SHA-256 %s",
@@ -326,7 +334,7 @@ static void end_leaves(tree_printer *p) {
   if (p->n_skipped > 0) {
     snprintf(text, sizeof text, "and %zu more", p->n_skipped);
     add_row(p, p->depth, "...", text);
-    add_blank(p, 5);
+    add_blank(p, 6);
   }
   p->n_leaves = p->n_skipped = 0;
 }
@@ -342,7 +350,7 @@ static void add_tensor(tree_printer *p, const assay_torch_node *node) {
   const bool found = assay_torch_file_find(p->listing->file, node->value, &i);
   const finding *f = found ? &p->listing->findings[i] : NULL;
   if (f == NULL || !f->known) {
-    add_blank(p, 2);
+    add_blank(p, 3);
     inspect_table_add(&p->table, "%s", t->unsupported ? t->unsupported : "not read");
     add_blank(p, 1);
     return;
@@ -376,15 +384,16 @@ static assay_status add_node(void *arg, const assay_torch_node *node, assay_erro
   assay_pickle_describe(node->value, text, sizeof text);
   add_row(p, node->depth, node->depth == 0 ? "(root)" : node->key, text);
   inspect_table_add(&p->table, "%s", node->is_repeated ? "shown above" : "");
-  add_blank(p, 4);
+  add_blank(p, 5);
   return ASSAY_OK;
 }
 
 static assay_status print_torch(const char *path, const torch_listing *t, assay_error *err) {
-  static const char *const head[] = {"name", "type", "shape", "min", "max", "other", "SHA-256"};
+  static const char *const head[] = {"name", "type", "shape", "min",
+                                     "max",  "mean", "other", "SHA-256"};
   const assay_torch_info *info = assay_torch_file_info(t->file);
   char safe[INSPECT_TEXT_BYTES], size[INSPECT_TEXT_BYTES];
-  tree_printer p = {.listing = t, .table = {.n_cols = 7}};
+  tree_printer p = {.listing = t, .table = {.n_cols = 8}};
   for (size_t i = 0; i < sizeof head / sizeof *head; i++)
     inspect_table_add(&p.table, "%s", head[i]);
   const assay_status st = assay_torch_file_each(t->file, add_node, &p, err);
@@ -408,13 +417,22 @@ static assay_status print_torch(const char *path, const torch_listing *t, assay_
   return ASSAY_OK;
 }
 
-assay_status inspect_torch(const char *path, assay_json_builder *json, assay_error *err) {
-  torch_listing t = {0};
+static assay_status describe_torch(const char *path, bool structure_only, assay_json_builder *json,
+                                   assay_error *err) {
+  torch_listing t = {.structure_only = structure_only};
   assay_status st = collect_torch(path, &t, err);
   if (!st) st = json != NULL ? put_torch(json, &t, err) : print_torch(path, &t, err);
   if (st && t.file != NULL) assay_error_in(err, "checkpoint '%s'", path);
   reset_torch(&t);
   return st;
+}
+
+assay_status inspect_torch(const char *path, assay_json_builder *json, assay_error *err) {
+  return describe_torch(path, /*structure_only=*/false, json, err);
+}
+
+assay_status inspect_torch_structure(const char *path, assay_json_builder *json, assay_error *err) {
+  return describe_torch(path, /*structure_only=*/true, json, err);
 }
 
 /* ---- a pickle -----------------------------------------------------------------------------------
@@ -544,9 +562,10 @@ static void put_safetensors(assay_json_builder *json, const safe_listing *s) {
 }
 
 static void print_safetensors(const char *path, const safe_listing *s) {
-  static const char *const head[] = {"name", "type", "shape", "min", "max", "other", "SHA-256"};
+  static const char *const head[] = {"name", "type", "shape", "min",
+                                     "max",  "mean", "other", "SHA-256"};
   char a[INSPECT_TEXT_BYTES], b[INSPECT_TEXT_BYTES];
-  inspect_table table = {.n_cols = 7};
+  inspect_table table = {.n_cols = 8};
   const size_t n = assay_safetensors_count(s->file);
   printf("%s: safetensors, %zu tensor%s\n", inspect_safe(path, a), n, n == 1 ? "" : "s");
   for (size_t i = 0; i < assay_safetensors_n_metadata(s->file); i++) {
@@ -566,7 +585,7 @@ static void print_safetensors(const char *path, const safe_listing *s) {
       inspect_table_add_values(&table, t->dtype, &f->values);
       inspect_table_add(&table, "%.16s", f->sha256);
     } else {
-      for (int k = 0; k < 4; k++) inspect_table_add(&table, "%s", k == 2 ? "not read" : "");
+      for (int k = 0; k < 5; k++) inspect_table_add(&table, "%s", k == 3 ? "not read" : "");
     }
   }
   inspect_table_print(&table, "");

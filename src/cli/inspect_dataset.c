@@ -368,9 +368,10 @@ static void put_example(assay_json_builder *json, const assay_tfds *dataset, con
 }
 
 static void print_arrays(const example *e) {
-  inspect_table table = {.n_cols = 7};
-  static const char *const head[] = {"name", "type", "shape", "min", "max", "other", "SHA-256"};
-  for (size_t i = 0; i < 7 && e->arrays.n > 0; i++) inspect_table_add(&table, "%s", head[i]);
+  inspect_table table = {.n_cols = 8};
+  static const char *const head[] = {"name", "type", "shape", "min",
+                                     "max",  "mean", "other", "SHA-256"};
+  for (size_t i = 0; i < 8 && e->arrays.n > 0; i++) inspect_table_add(&table, "%s", head[i]);
   for (size_t i = 0; i < e->arrays.n; i++) {
     const array_row *row = &e->rows[i];
     const assay_tensor *tensor = &row->array->tensor;

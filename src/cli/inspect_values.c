@@ -1,21 +1,94 @@
-/* What the values of an array are like: their range, and how many are not finite. */
+/* What the values of an array are like: their range and mean, and how many are not finite. */
 #include <math.h>
+#include <string.h>
 
 #include "cli/inspect.h"
 
-void inspect_measure(const assay_tensor *tensor, inspect_values *out) {
-  inspect_values v = {.min = HUGE_VAL, .max = -HUGE_VAL};
-  for (size_t i = 0; i < tensor->n_elems; i++) {
-    double x = assay_tensor_get_real(tensor, i);
-    if (isnan(x)) v.n_nan++;
-    if (isinf(x) && x > 0) v.n_pos_inf++;
-    if (isinf(x) && x < 0) v.n_neg_inf++;
-    if (!isfinite(x)) continue;
-    v.has_range = true;
-    if (x < v.min) v.min = x;
-    if (x > v.max) v.max = x;
+#define BLOCK_ELEMS ((size_t)4096)
+#define N_LANES     ((size_t)8) /* independent sums: an addition need not wait for the one before */
+
+/* Values are counted as they come; a mean is made of block sums, so that its error grows with the
+ * root of their number: below 1e-12 of the largest magnitude for 2^40 values. */
+typedef struct tally {
+  inspect_values values;
+  double sum; /* of the finite ones */
+  size_t n_finite;
+} tally;
+
+static void add_value(tally *t, double x) {
+  inspect_values *v = &t->values;
+  if (isnan(x)) v->n_nan++;
+  if (isinf(x) && x > 0) v->n_pos_inf++;
+  if (isinf(x) && x < 0) v->n_neg_inf++;
+  if (!isfinite(x)) return;
+  if (x < v->min) v->min = x;
+  if (x > v->max) v->max = x;
+  t->sum += x;
+  t->n_finite++;
+}
+
+/* x[n], n a multiple of N_LANES. False, and nothing is counted, when one of them is not finite:
+ * then x - x, which is 0 for others, is NaN, and stays NaN in the sum. */
+static bool add_finite_floats(tally *t, const float *x, size_t n) {
+  float low[N_LANES], high[N_LANES], odd[N_LANES] = {0};
+  double sum[N_LANES] = {0};
+  for (size_t k = 0; k < N_LANES; k++) low[k] = high[k] = x[k];
+  for (size_t i = 0; i < n; i += N_LANES) {
+    for (size_t k = 0; k < N_LANES; k++) {
+      const float value = x[i + k];
+      low[k] = value < low[k] ? value : low[k];
+      high[k] = value > high[k] ? value : high[k];
+      odd[k] += value - value;
+      sum[k] += (double)value;
+    }
   }
-  *out = v;
+  for (size_t k = 0; k < N_LANES; k++)
+    if (isnan(odd[k])) return false;
+  for (size_t k = 0; k < N_LANES; k++) {
+    t->values.min = fmin(t->values.min, (double)low[k]);
+    t->values.max = fmax(t->values.max, (double)high[k]);
+    t->sum += sum[k];
+  }
+  t->n_finite += n;
+  return true;
+}
+
+static void measure_floats(tally *t, const float *x, size_t n_elems) {
+  for (size_t i = 0; i < n_elems; i += BLOCK_ELEMS) {
+    const size_t n = n_elems - i < BLOCK_ELEMS ? n_elems - i : BLOCK_ELEMS;
+    size_t done = n / N_LANES * N_LANES;
+    if (done > 0 && !add_finite_floats(t, x + i, done)) done = 0;
+    for (size_t k = done; k < n; k++) add_value(t, (double)x[i + k]);
+  }
+}
+
+/* An element counts once, by its worse part: NaN before infinite, of either sign as positive.
+ * Complex numbers have no order, and so no range. */
+static void measure_complex(tally *t, const assay_tensor *tensor) {
+  const bool is_wide = tensor->dtype == ASSAY_DTYPE_C128;
+  for (size_t i = 0; i < tensor->n_elems; i++) {
+    const double re = is_wide ? ((const double *)tensor->data)[2 * i]
+                              : (double)((const float *)tensor->data)[2 * i];
+    const double im = is_wide ? ((const double *)tensor->data)[2 * i + 1]
+                              : (double)((const float *)tensor->data)[2 * i + 1];
+    if (isnan(re) || isnan(im))
+      t->values.n_nan++;
+    else if (isinf(re) || isinf(im))
+      t->values.n_pos_inf++;
+  }
+}
+
+void inspect_measure(const assay_tensor *tensor, inspect_values *out) {
+  tally t = {.values = {.min = HUGE_VAL, .max = -HUGE_VAL}};
+  if (tensor->dtype == ASSAY_DTYPE_C64 || tensor->dtype == ASSAY_DTYPE_C128)
+    measure_complex(&t, tensor);
+  else if (tensor->dtype == ASSAY_DTYPE_F32)
+    measure_floats(&t, tensor->data, tensor->n_elems);
+  else
+    for (size_t i = 0; i < tensor->n_elems; i++) add_value(&t, assay_tensor_get_real(tensor, i));
+  t.values.has_range = t.n_finite > 0;
+  if (t.n_finite > 0) t.values.mean = t.sum / (double)t.n_finite;
+  *out = t.values;
 }
 
 /* Integers stay integers as far as a double holds them exactly. */
@@ -24,6 +97,11 @@ static void put_value(assay_json_builder *json, const char *key, assay_dtype dty
     assay_json_put_int(json, key, (int64_t)value);
   else
     assay_json_put_real(json, key, value);
+}
+
+/* The mean of values near the largest doubles may not be one itself. */
+static bool has_mean(const inspect_values *v) {
+  return v->has_range && isfinite(v->mean);
 }
 
 void inspect_put_values(assay_json_builder *json, assay_dtype dtype, const inspect_values *v) {
@@ -35,6 +113,10 @@ void inspect_put_values(assay_json_builder *json, assay_dtype dtype, const inspe
     assay_json_put_null(json, "min");
     assay_json_put_null(json, "max");
   }
+  if (has_mean(v))
+    assay_json_put_real(json, "mean", v->mean);
+  else
+    assay_json_put_null(json, "mean");
   assay_json_put_int(json, "n_nan", (int64_t)v->n_nan);
   assay_json_put_int(json, "n_pos_inf", (int64_t)v->n_pos_inf);
   assay_json_put_int(json, "n_neg_inf", (int64_t)v->n_neg_inf);
@@ -49,6 +131,10 @@ void inspect_table_add_values(inspect_table *table, assay_dtype dtype, const ins
     else
       inspect_table_add(table, "%s", "");
   }
+  if (has_mean(v))
+    inspect_table_add(table, "%.6g", v->mean);
+  else
+    inspect_table_add(table, "%s", "");
   size_t n_inf = v->n_pos_inf + v->n_neg_inf;
   if (v->n_nan + n_inf == 0)
     inspect_table_add(table, "%s", "");
