@@ -411,14 +411,30 @@ static assay_status read_events(const assay_export_spec *spec, const bundle_case
   return check_rows(&out->x, &out->mask, err);
 }
 
+/* A mask that is told as a count of valid elements must begin with them. */
+static assay_status check_prefix(const assay_export_spec *spec, const assay_tensor *mask,
+                                 assay_error *err) {
+  const size_t n = (size_t)mask->dims[1];
+  const float *m = assay_tensor_f32(mask);
+  if (spec->plan == NULL || spec->plan->mask != ASSAY_MLPF_MASK_NONPAD) return ASSAY_OK;
+  for (size_t i = 1; i < mask->n_elems; i++)
+    if (i % n != 0 && m[i] != 0.0f && m[i - 1] == 0.0f)
+      return assay_fail(err, ASSAY_E_ARGUMENT,
+                        "mask form nonpad counts the valid elements that come first, but "
+                        "mask[%zu,%zu] is 0 and mask[%zu,%zu] is 1: take the form bool or float",
+                        i / n, i % n - 1, i / n, i % n);
+  return ASSAY_OK;
+}
+
 assay_status bundle_inputs_init(const assay_export_spec *spec, const bundle_cases *cases, size_t i,
                                 const assay_feature_pool *pool, bundle_inputs *out,
                                 assay_error *err) {
   const bundle_case *one = &cases->items[i];
   bundle_inputs inputs = {0};
-  const assay_status st = one->path != NULL     ? read_inputs(spec, one, &inputs, err)
-                          : one->events != NULL ? read_events(spec, cases, one, &inputs, err)
-                                                : fill_inputs(one, pool, &inputs, err);
+  assay_status st = one->path != NULL     ? read_inputs(spec, one, &inputs, err)
+                    : one->events != NULL ? read_events(spec, cases, one, &inputs, err)
+                                          : fill_inputs(one, pool, &inputs, err);
+  if (st == ASSAY_OK) st = check_prefix(spec, &inputs.mask, err);
   if (st) {
     bundle_inputs_reset(&inputs);
     return st;

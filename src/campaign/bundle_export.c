@@ -21,7 +21,7 @@
 #define NAME_BYTES_MAX 100
 
 typedef struct exporter {
-  const assay_export_spec *spec;
+  const assay_export_spec *spec; /* with its plan */
   bundle_cases cases;
   assay_feature_pool pool;
   assay_tensor_map seeded;
@@ -118,18 +118,26 @@ static assay_status list_file(exporter *e, const char *name, assay_manifest_file
 static assay_status count_attention(exporter *e, const assay_graph *graph, assay_error *err) {
   const int64_t expected = assay_mlpf_config_attention_ops(&e->spec->config);
   const int64_t found = assay_mlpf_graph_attention_ops(graph);
+  const int64_t fused = assay_mlpf_graph_fused_attention_ops(graph);
   e->manifest.attention_ops = e->result.attention_ops = found;
-  if (found == expected) return ASSAY_OK;
+  e->manifest.fused_attention_ops = e->result.fused_attention_ops = fused;
+  if (found == expected &&
+      fused == (e->spec->plan->attention == ASSAY_MLPF_DECOMPOSED ? 0 : expected))
+    return ASSAY_OK;
   return assay_fail(err, ASSAY_E_INTERNAL,
-                    "the graph has %lld attention operations; %lld follow from the configuration",
-                    (long long)found, (long long)expected);
+                    "the graph has %lld attention operations, %lld of them fused; %lld in form %s "
+                    "follow from the configuration",
+                    (long long)found, (long long)fused, (long long)expected,
+                    assay_mlpf_attention_form_name(e->spec->plan->attention));
 }
 
 /* b and n are 0 for the graph with symbolic ones. */
 static assay_status write_graph(exporter *e, const char *name, int64_t b, int64_t n,
                                 assay_manifest_file *out, assay_error *err) {
-  const assay_mlpf_graph_options options = {
-      .static_b = b, .static_n = n, .expose_permutations = e->spec->permutations};
+  const assay_mlpf_graph_options options = {.static_b = b,
+                                            .static_n = n,
+                                            .expose_permutations = e->spec->permutations,
+                                            .plan = e->spec->plan};
   assay_graph *graph = NULL;
   ASSAY_TRY(assay_mlpf_graph_build(&e->spec->config, e->weights, &options, &graph, err));
   char *path = assay_path_join(e->place.folder, name);
@@ -317,6 +325,18 @@ static assay_status check_case_files(const exporter *e, assay_error *err) {
 /* --- the whole
  * --------------------------------------------------------------------------------------- */
 
+/* "" or "-attention24-nonpad-f16": what differs from the defaults. */
+static void form_suffix(const assay_mlpf_plan_config *plan, char *out, size_t out_bytes) {
+  const bool fused = plan->attention != ASSAY_MLPF_DECOMPOSED;
+  const bool is_standard = plan->attention == ASSAY_MLPF_ATTENTION24;
+  const bool other_mask =
+      plan->mask != (is_standard ? ASSAY_MLPF_MASK_BOOL : ASSAY_MLPF_MASK_FLOAT);
+  snprintf(out, out_bytes, "%s%s%s%s%s", fused ? "-" : "",
+           fused ? assay_mlpf_attention_form_name(plan->attention) : "", other_mask ? "-" : "",
+           other_mask ? assay_mlpf_mask_form_name(plan->mask) : "",
+           assay_mlpf_plan_config_is_f32(plan) ? "" : "-f16");
+}
+
 static assay_status choose_name(exporter *e, assay_error *err) {
   const assay_mlpf_config *config = &e->spec->config;
   char *out = e->result.name;
@@ -338,9 +358,37 @@ static assay_status choose_name(exporter *e, assay_error *err) {
     snprintf(origin, sizeof origin, "-s%llu", (unsigned long long)e->spec->seed);
   else if (given != NULL && assay_fields_is_name(given))
     snprintf(origin, sizeof origin, "-%.32s", given);
-  snprintf(out, size, "%s-%.40s%s%s%s", assay_mlpf_arch_name(config->arch),
-           named ? config->dataset : dataset, origin, e->spec->static_shapes ? "-static" : "",
+  char form[48] = "";
+  form_suffix(e->spec->plan, form, sizeof form);
+  snprintf(out, size, "%s-%.40s%s%s%s%s", assay_mlpf_arch_name(config->arch),
+           named ? config->dataset : dataset, origin, form, e->spec->static_shapes ? "-static" : "",
            e->spec->permutations ? "-permutations" : "");
+  return ASSAY_OK;
+}
+
+static bool is_f16(const assay_export_spec *spec) {
+  return !assay_mlpf_plan_config_is_f32(spec->plan);
+}
+
+/* A plan that contradicts itself, or would change nothing in this model. */
+static assay_status check_plan(const assay_export_spec *spec, assay_error *err) {
+  const assay_mlpf_config *c = &spec->config;
+  const assay_mlpf_plan_config *plan = spec->plan;
+  ASSAY_TRY(assay_mlpf_plan_config_check(plan, err));
+  if (plan->attention != ASSAY_MLPF_DECOMPOSED && assay_mlpf_config_attention_ops(c) == 0)
+    return assay_fail(
+        err, ASSAY_E_ARGUMENT, "attention %s has no effect: this model has no attention%s",
+        assay_mlpf_attention_form_name(plan->attention),
+        c->arch == ASSAY_MLPF_HEPTV2 ? " but in buckets, which stays decomposed" : "");
+  if (plan->mask == ASSAY_MLPF_MASK_NONPAD && !c->task_queries &&
+      c->key_mask == ASSAY_MLPF_KEY_MASK_UPSTREAM)
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "mask form nonpad has no effect: with key mask upstream and without readouts "
+                      "no attention is masked");
+  if (is_f16(spec) && c->num_convs == 0 && !c->task_queries)
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "float16 has no effect: without layers and readouts there are only encoder "
+                      "and heads, which stay float32");
   return ASSAY_OK;
 }
 
@@ -368,6 +416,7 @@ static assay_status plan(exporter *e, assay_error *err) {
     return assay_fail(err, ASSAY_E_ARGUMENT,
                       "permutations are asked for, but only HEPTv2 layers have any");
   ASSAY_TRY(check_tolerances(spec, err));
+  ASSAY_TRY(check_plan(spec, err));
   ASSAY_TRY(choose_name(e, err));
   ASSAY_TRY(bundle_cases_init(spec, &e->cases, err));
   if (spec->pool != NULL && !e->cases.need_pool)
@@ -420,8 +469,57 @@ static bool masks_what_training_does_not(const assay_export_spec *spec) {
          c->key_mask == ASSAY_MLPF_KEY_MASK_ALL && c->num_convs > 0;
 }
 
+/* How attention is told which keys to admit, why so, and what becomes of a row of which every key
+ * is masked. */
+static const char *mask_note(const assay_mlpf_plan_config *plan) {
+  static const char *const FLOAT24 =
+      "mask form float: 0 or -10000 is added to the scores, [B,1,N,N] in layers since kernels read "
+      "smaller masks out of bounds; for runtimes that take no boolean mask; where every key is "
+      "masked (an empty event) the weights are equal, and the outputs there are zeroes anyway";
+  static const char *const BOOL24 =
+      "mask form bool: the default of attention24, since no constant can overflow; [B,1,N,N] in "
+      "layers since kernels read smaller masks out of bounds; CUDA's flash kernel takes no mask, "
+      "its memory-efficient one takes it where N is a multiple of 4; padded queries see every key, "
+      "so that only the readouts of an empty event have a row with every key masked: zero, a mean "
+      "or NaN by the runtime's version, at positions whose outputs are zeroes anyway";
+  static const char *const NONPAD24 =
+      "mask form nonpad: the number of valid elements instead of a mask, which CUDA's flash kernel "
+      "takes; right only where the valid elements come first, so that cases with holes are "
+      "refused; "
+      "with a count of 0 (an empty event) a row is zero, a mean or NaN by the runtime's version, "
+      "at "
+      "positions whose outputs are zeroes anyway";
+  static const char *const MHA =
+      "mask form float: attention_bias of 0 or -10000, [B,1,N,N] in layers since kernels demand "
+      "every pair; the only form that mha has here (key_padding_mask is refused by some "
+      "providers); "
+      "where every key is masked (an empty event) the weights are equal, and the outputs there are "
+      "zeroes anyway";
+  if (plan->attention == ASSAY_MLPF_DECOMPOSED) return NULL; /* [B,1,1,N], in plain sight */
+  if (plan->attention == ASSAY_MLPF_MHA) return MHA;
+  return plan->mask == ASSAY_MLPF_MASK_BOOL    ? BOOL24
+         : plan->mask == ASSAY_MLPF_MASK_FLOAT ? FLOAT24
+                                               : NONPAD24;
+}
+
+static assay_status add_plan_notes(exporter *e, assay_error *err) {
+  const assay_mlpf_config *c = &e->spec->config;
+  const char *mask = mask_note(e->spec->plan);
+  if (is_f16(e->spec))
+    ASSAY_TRY(bundle_manifest_add_note(
+        &e->manifest,
+        "float16: as the plan says; inputs, outputs, azimuth and hashing, softmax, statistics of "
+        "norms and what follows the heads are float32; weights are rounded to nearest even; the "
+        "references are those of the float32 and float64 model",
+        err));
+  if (mask != NULL && (c->task_queries || c->key_mask == ASSAY_MLPF_KEY_MASK_ALL))
+    ASSAY_TRY(bundle_manifest_add_note(&e->manifest, mask, err));
+  return ASSAY_OK;
+}
+
 static assay_status add_notes(exporter *e, assay_error *err) {
   char text[512];
+  ASSAY_TRY(add_plan_notes(e, err));
   if (e->spec->permutations)
     ASSAY_TRY(bundle_manifest_add_note(&e->manifest,
                                        "instrumented: the graph also gives HEPTv2's hash "
@@ -489,7 +587,11 @@ static char *trimmed(const char *path) {
 
 assay_status assay_bundle_export(const assay_export_spec *spec, const char *path,
                                  assay_export_result *out, assay_error *err) {
-  exporter e = {.spec = spec};
+  assay_mlpf_plan_config usual;
+  assay_export_spec full = *spec;
+  exporter e = {.spec = &full};
+  ASSAY_TRY(assay_mlpf_plan_config_init(ASSAY_DTYPE_F32, ASSAY_MLPF_DECOMPOSED, &usual, err));
+  if (full.plan == NULL) full.plan = &usual;
   const int64_t start_ns = assay_clock_raw_ns();
   char *place = trimmed(path);
   if (place == NULL) return assay_fail_memory(err, strlen(path));

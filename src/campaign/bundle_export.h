@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "base/tensor.h"
 #include "model/mlpf_config.h"
+#include "model/mlpf_plan_config.h"
 
 /* A tolerance other than the default; one that names a head wins over one for all heads, a later
  * one over an earlier one. */
@@ -31,6 +32,7 @@ typedef struct assay_export_spec {
   const char *weights_name;        /* of given ones, in the bundle's default name; may be NULL */
   const assay_json *weights_about; /* what the manifest says of given ones: an object with "origin"
                                       (bundle_weights.h); NULL: {"origin": "given"} */
+  const assay_mlpf_plan_config *plan; /* precision and form of attention; NULL: FP32, decomposed */
   bool static_shapes;        /* one graph for each shape, instead of one with symbolic B and N */
   bool permutations;         /* HEPTv2: the graph also gives its hash permutations, as heads */
   const char *const *inputs; /* case files */
@@ -77,8 +79,8 @@ typedef struct assay_export_result {
   char weights_sha256_no_queries[65];
   size_t n_tensors, n_values; /* of the weights */
   size_t n_cases, n_graphs;
-  int64_t attention_ops; /* counted in the graph */
-  uint64_t size_bytes;   /* of all graphs and cases */
+  int64_t attention_ops, fused_attention_ops; /* counted in the graph */
+  uint64_t size_bytes;                        /* of all graphs and cases */
   int64_t reference_ns, elapsed_ns;
 } assay_export_result;
 
@@ -95,7 +97,8 @@ typedef struct assay_export_result {
  * of each dataset as a batch. Rows of element type 0 are removed, the others are as stored
  * (model/mlpf_event.h); no row is cut or repeated.
  *
- * Errors: ARGUMENT (spec, sizes, what is at path), FORMAT (case files, pool), MISMATCH (weights),
+ * Errors: ARGUMENT (spec, sizes, what is at path; a plan that would change nothing; valid elements
+ * after padding where the plan's mask is a count), FORMAT (case files, pool), MISMATCH (weights),
  * IO, LIMIT, MISSING (memory for the references), STOPPED, MEMORY, and those of the graph builder
  * and the evaluator. */
 assay_status assay_bundle_export(const assay_export_spec *spec, const char *path,

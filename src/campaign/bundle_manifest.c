@@ -32,6 +32,15 @@ static assay_status make_config(const assay_mlpf_config *config, assay_json **ou
   return st;
 }
 
+static assay_status make_plan(const assay_mlpf_plan_config *plan, assay_json **out,
+                              assay_error *err) {
+  assay_json_builder *b = assay_json_builder_create();
+  assay_mlpf_plan_config_put(plan, b, /*key=*/NULL);
+  const assay_status st = json_of(b, out, err);
+  assay_json_builder_destroy(b);
+  return st;
+}
+
 static assay_status make_weights(const assay_export_spec *spec, const assay_export_result *result,
                                  assay_json **out, assay_error *err) {
   assay_json_builder *b = assay_json_builder_create();
@@ -150,8 +159,11 @@ assay_status bundle_manifest_init(const assay_export_spec *spec, const assay_exp
                                   size_t n_cases, assay_manifest *out, assay_error *err) {
   ASSAY_TRY(set_text(&out->name, result->name, err));
   ASSAY_TRY(set_text(&out->tool_version, ASSAY_VERSION, err));
-  ASSAY_TRY(set_text(&out->dtype, "float32", err));
-  ASSAY_TRY(set_text(&out->attention, "decomposed", err));
+  const bool is_f32 = assay_mlpf_plan_config_is_f32(spec->plan);
+  ASSAY_TRY(
+      set_text(&out->dtype, assay_dtype_name(is_f32 ? ASSAY_DTYPE_F32 : ASSAY_DTYPE_F16), err));
+  ASSAY_TRY(set_text(&out->attention, assay_mlpf_attention_form_name(spec->plan->attention), err));
+  ASSAY_TRY(make_plan(spec->plan, &out->plan, err));
   ASSAY_TRY(set_text(&out->shapes, spec->static_shapes ? "static" : "dynamic", err));
   ASSAY_TRY(set_text(&out->architecture, assay_mlpf_arch_name(spec->config.arch), err));
   ASSAY_TRY(make_config(&spec->config, &out->config, err));

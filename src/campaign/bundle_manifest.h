@@ -12,9 +12,9 @@ typedef struct bundle_times {
   int64_t f32_ns, f64_ns;
 } bundle_times;
 
-/* Name, model (but its file), inputs, heads, weights; room for n_cases cases. `result` holds the
- * name and what is known of the weights. On failure *out holds what was made; release it either
- * way. */
+/* Name, model (but its file), inputs, heads, weights; room for n_cases cases. The spec has its
+ * plan; `result` holds the name and what is known of the weights. On failure *out holds what was
+ * made; release it either way. */
 assay_status bundle_manifest_init(const assay_export_spec *spec, const assay_export_result *result,
                                   size_t n_cases, assay_manifest *out,
                                   assay_error *err) ASSAY_NODISCARD;

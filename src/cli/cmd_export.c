@@ -26,6 +26,7 @@ enum {
   KEY_WEIGHTS,
   KEY_LAYERS,
   KEY_ATTENTION,
+  KEY_MASK_FORM,
   KEY_DTYPE,
   KEY_SHAPES,
   KEY_KEY_MASK,
@@ -83,8 +84,19 @@ static const struct argp_option options[] = {
      "HEPTv2's azimuth: strict (default; the same bits on every runtime) or native (the runtime's "
      "arctangent)",
      0},
-    {"attention", KEY_ATTENTION, "FORM", 0, "decomposed (default, the only one so far)", 0},
-    {"dtype", KEY_DTYPE, "TYPE", 0, "float32 (default, the only one so far)", 0},
+    {"attention", KEY_ATTENTION, "FORM", 0,
+     "decomposed (default), attention24 (the standard's Attention, opset 24: ONNX Runtime 1.24 or "
+     "later) or mha (com.microsoft MultiHeadAttention); HEPTv2's buckets stay decomposed",
+     0},
+    {"mask-form", KEY_MASK_FORM, "FORM", 0,
+     "how attention24 is told of padding: bool (default), float (added to the scores; the only one "
+     "of the other forms) or nonpad (a count of valid elements, for kernels that take no mask; "
+     "masks with holes are refused)",
+     0},
+    {"dtype", KEY_DTYPE, "TYPE", 0,
+     "float32 (default) or float16: layers and readouts in half precision, inputs, outputs, "
+     "encoder, hashing, softmax and heads in float32",
+     0},
     {"shapes", KEY_SHAPES, "KIND", 0,
      "dynamic (default: symbolic B and N) or static (one graph for each shape of the cases)", 0},
     {"permutations", KEY_PERMUTATIONS, NULL, 0,
@@ -145,11 +157,13 @@ static const char doc[] =
 typedef struct export_args {
   assay_export_spec spec; /* but its config, name and cases' defaults */
   const char *model, *preset, *config, *output;
-  const char *checkpoint, *weights; /* at most one of them */
-  bool seeded;                      /* --seed was given */
-  const char *key_mask, *phi;       /* NULL: not asked for */
-  int64_t layers;                   /* -1: not asked for */
-  const char **inputs;              /* room for argc, as in the next two */
+  const char *checkpoint, *weights;          /* at most one of them */
+  bool seeded;                               /* --seed was given */
+  const char *key_mask, *phi;                /* NULL: not asked for */
+  const char *attention, *mask_form, *dtype; /* the same */
+  assay_mlpf_plan_config plan;
+  int64_t layers;      /* -1: not asked for */
+  const char **inputs; /* room for argc, as in the next two */
   const char **datasets;
   assay_export_tolerance *tolerances;
   int64_t sweep[LIST_MAX], batches[LIST_MAX], events[LIST_MAX];
@@ -236,13 +250,6 @@ static error_t take_tolerance(const struct argp_state *state, export_args *a, bo
   return 0;
 }
 
-static error_t refuse_other(const struct argp_state *state, const char *option, const char *word,
-                            const char *only) {
-  if (strcmp(word, only) == 0) return 0;
-  return assay_cli_usage(state, "--%s '%s' is not available in this version; only '%s' is", option,
-                         word, only);
-}
-
 static error_t parse_model_option(int key, char *word, struct argp_state *state) {
   export_args *a = state->input;
   switch (key) {
@@ -273,9 +280,14 @@ static error_t parse_model_option(int key, char *word, struct argp_state *state)
     a->phi = word;
     return NEED_WORD("phi", "strict", "native");
   case KEY_ATTENTION:
-    return refuse_other(state, "attention", word, "decomposed");
+    a->attention = word;
+    return NEED_WORD("attention", "decomposed", "attention24", "mha");
+  case KEY_MASK_FORM:
+    a->mask_form = word;
+    return NEED_WORD("mask-form", "float", "bool", "nonpad");
   case KEY_DTYPE:
-    return refuse_other(state, "dtype", word, "float32");
+    a->dtype = word;
+    return NEED_WORD("dtype", "float32", "float16");
   case KEY_SHAPES:
     a->spec.static_shapes = strcmp(word, "static") == 0;
     return NEED_WORD("shapes", "dynamic", "static");
@@ -446,6 +458,35 @@ static assay_status make_config(const export_args *a, assay_bundle_config *file,
   return assay_mlpf_config_check(out, err);
 }
 
+/* Which of --attention's or --mask-form's words; they were checked when they were read. */
+static int form_of(const char *word, const char *(*name)(int form)) {
+  int form = 0;
+  while (strcmp(word, name(form)) != 0) form++;
+  return form;
+}
+
+static const char *attention_name(int form) {
+  return assay_mlpf_attention_form_name((assay_mlpf_attention_form)form);
+}
+
+static const char *mask_name(int form) {
+  return assay_mlpf_mask_form_name((assay_mlpf_mask_form)form);
+}
+
+static assay_status make_plan(export_args *a, assay_error *err) {
+  assay_mlpf_attention_form attention = ASSAY_MLPF_DECOMPOSED;
+  const assay_dtype dtype = a->dtype ? assay_dtype_of_name(a->dtype) : ASSAY_DTYPE_F32;
+  if (a->attention != NULL)
+    attention = (assay_mlpf_attention_form)form_of(a->attention, attention_name);
+  ASSAY_TRY(assay_mlpf_plan_config_init(dtype, attention, &a->plan, err));
+  a->spec.plan = &a->plan;
+  if (a->mask_form == NULL) return ASSAY_OK;
+  a->plan.mask = (assay_mlpf_mask_form)form_of(a->mask_form, mask_name);
+  if (a->plan.mask == ASSAY_MLPF_MASK_FLOAT || attention == ASSAY_MLPF_ATTENTION24) return ASSAY_OK;
+  return assay_fail(err, ASSAY_E_ARGUMENT, "--mask-form %s needs --attention attention24",
+                    a->mask_form);
+}
+
 /* --- talking
  * ----------------------------------------------------------------------------------------- */
 
@@ -467,7 +508,9 @@ static void print_text(const char *path, const assay_export_spec *spec,
   printf("model      %s  %s, %zu graph%s\n", r->model_sha256,
          assay_mlpf_arch_name(spec->config.arch), r->n_graphs, r->n_graphs == 1 ? "" : "s");
   printf("weights    %s  %zu tensors, %zu values\n", r->weights_sha256, r->n_tensors, r->n_values);
-  printf("attention  %lld operations in the graph\n", (long long)r->attention_ops);
+  printf("attention  %lld operations in the graph", (long long)r->attention_ops);
+  if (r->fused_attention_ops > 0) printf(", %lld fused", (long long)r->fused_attention_ops);
+  printf("\n");
   printf("cases      %zu, with float32 and float64 references\n", r->n_cases);
   printf("size       %.1f MB\n", (double)r->size_bytes * 1e-6);
   printf("time       %.1f s, %.1f s of it for the references\n", (double)r->elapsed_ns * 1e-9,
@@ -490,6 +533,8 @@ static assay_status print_json(const char *path, const assay_export_spec *spec,
   assay_json_put_int(b, "n_values", (int64_t)r->n_values);
   assay_json_put_int(b, "n_graphs", (int64_t)r->n_graphs);
   assay_json_put_int(b, "attention_ops", r->attention_ops);
+  assay_json_put_int(b, "fused_attention_ops", r->fused_attention_ops);
+  assay_mlpf_plan_config_put(spec->plan, b, "plan");
   assay_json_put_int(b, "n_cases", (int64_t)r->n_cases);
   assay_json_put_int(b, "size_bytes", (int64_t)r->size_bytes);
   assay_json_put_int(b, "reference_ns", r->reference_ns);
@@ -530,6 +575,7 @@ static assay_status export_as_asked(export_args *a, assay_mlpf_differences *diff
   const char *path = a->checkpoint ? a->checkpoint : a->weights;
   ASSAY_TRY(check_options(a, err));
   ASSAY_TRY(make_config(a, &config, &a->spec.config, err));
+  ASSAY_TRY(make_plan(a, err));
   if (path == NULL) return export_bundle(a, err);
   ASSAY_TRY(assay_bundle_weights_read(path, &a->spec.config, a->config ? &config : NULL, &weights,
                                       differences, err));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/file.h"
 #include "cli/inspect.h"
 #include "package/manifest.h"
@@ -184,6 +185,7 @@ static void put_model(assay_json_builder *json, const assay_manifest *m) {
   assay_json_put_string(json, "shapes", m->shapes);
   assay_json_put_int(json, "attention_ops", m->attention_ops);
   assay_json_put_int(json, "fused_attention_ops", m->fused_attention_ops);
+  if (m->plan != NULL) assay_json_put_copy(json, "plan", m->plan);
   assay_json_end(json);
 }
 
@@ -321,6 +323,22 @@ static void print_files(const bundle *b) {
   }
 }
 
+/* "backbone float16, …": what the plan says beside the form of attention. */
+static void print_plan(const assay_manifest *m) {
+  assay_buf line = {0};
+  char safe[INSPECT_TEXT_BYTES];
+  assay_status st = ASSAY_OK;
+  if (m->plan == NULL) return;
+  for (size_t i = 0; i < assay_json_len(m->plan) && st == ASSAY_OK; i++) {
+    const char *key = assay_json_key_at(m->plan, i);
+    if (strcmp(key, "attention") == 0) continue;
+    st = assay_buf_appendf(&line, NULL, "%s%s %s", line.size_bytes > 0 ? ", " : "", key,
+                           assay_json_string(assay_json_value_at(m->plan, i)));
+  }
+  if (st == ASSAY_OK) inspect_line("plan", "%s", inspect_safe(assay_buf_text(&line), safe));
+  assay_buf_reset(&line);
+}
+
 static void print_bundle(const char *path, const bundle *b) {
   const assay_manifest *m = &b->manifest;
   char a[INSPECT_TEXT_BYTES], size[INSPECT_TEXT_BYTES];
@@ -331,6 +349,7 @@ static void print_bundle(const char *path, const bundle *b) {
   inspect_line("attention", "%s, %lld operations, %lld fused",
                m->attention ? m->attention : "not said", (long long)m->attention_ops,
                (long long)m->fused_attention_ops);
+  print_plan(m);
   if (b->has_config)
     inspect_line("config", "%s", inspect_config_line(&b->config, a));
   else if (m->architecture != NULL)

@@ -160,6 +160,10 @@ static assay_status put_config(const assay_mlpf_config *config, assay_graph *gra
   return ASSAY_OK;
 }
 
+static bool is_default(const assay_mlpf_plan_config *plan) {
+  return assay_mlpf_plan_config_is_f32(plan) && plan->attention == ASSAY_MLPF_DECOMPOSED;
+}
+
 static assay_status put_plan(const assay_mlpf_plan_config *plan, assay_graph *graph,
                              assay_error *err) {
   assay_json_builder *json = assay_json_builder_create();
@@ -170,14 +174,14 @@ static assay_status put_plan(const assay_mlpf_plan_config *plan, assay_graph *gr
 }
 
 /* The model's nodes and metadata; blocks is an empty builder. */
-static assay_status fill(assay_build *build, bool plan_is_given, assay_error *err) {
+static assay_status fill(assay_build *build, assay_error *err) {
   assay_graph *graph = build->graph;
   assay_json_begin_array(build->blocks, /*key=*/NULL);
   build_model(build);
   assay_json_end(build->blocks);
   ASSAY_TRY(assay_graph_status(graph, err));
   ASSAY_TRY(put_config(build->config, graph, err));
-  if (plan_is_given) ASSAY_TRY(put_plan(build->plan, graph, err));
+  if (!is_default(build->plan)) ASSAY_TRY(put_plan(build->plan, graph, err));
   ASSAY_TRY(put_json(graph, "assay.blocks", build->blocks, err));
   return assay_graph_status(graph, err);
 }
@@ -205,7 +209,7 @@ assay_status assay_mlpf_graph_build(const assay_mlpf_config *config,
                        .expose_permutations = options->expose_permutations,
                        .dtype = ASSAY_DTYPE_F32,
                        .blocks = assay_json_builder_create()};
-  const assay_status st = fill(&build, options->plan != NULL, err);
+  const assay_status st = fill(&build, err);
   assay_json_builder_destroy(build.blocks);
   if (st) {
     assay_graph_destroy(graph);

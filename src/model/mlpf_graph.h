@@ -28,9 +28,9 @@ typedef struct assay_mlpf_graph_options {
 
 /* Builds the graph as the plan says, opset 20, or 24 for the form attention24; checks weights
  * against the parameter table first. The configuration, key mask and phi are stored as model
- * metadata ("assay.config" as JSON, "assay.key_mask", "assay.phi"), and the plan as "assay.plan"
- * unless it is NULL. "assay.blocks" is a JSON array of {"block": name, "value": a value of the
- * graph} in the order of the model, for diagnosis (onnx/expose.h):
+ * metadata ("assay.config" as JSON, "assay.key_mask", "assay.phi"), and any plan but the
+ * default as "assay.plan". "assay.blocks" is a JSON array of {"block": name, "value": a value
+ * of the graph} in the order of the model, for diagnosis (onnx/expose.h):
  *
  *   nn0, or _nn0_id and _nn0_reg                  [B,N,E]  encoder
  *   P.permutation, P backbone.0, _backbone_id.0 … i64, HEPTv2's bucket order: [B,NH*H,N] as it is

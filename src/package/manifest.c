@@ -62,6 +62,25 @@ static assay_status read_external(const assay_json *model, assay_manifest *out, 
   return ASSAY_OK;
 }
 
+/* Texts by block, of which "attention" is said twice. Which blocks there are is the model's matter.
+ */
+static assay_status read_plan(const assay_json *model, assay_manifest *out, assay_error *err) {
+  const assay_json *plan = assay_json_get(model, "plan");
+  if (plan == NULL) return ASSAY_OK;
+  ASSAY_TRY(assay_json_need_object(model, "plan", &plan, err));
+  for (size_t i = 0; i < assay_json_len(plan); i++)
+    if (assay_json_string(assay_json_value_at(plan, i)) == NULL)
+      return assay_fail(err, ASSAY_E_FORMAT, "'plan': expected texts, found %s for '%.64s'",
+                        assay_json_kind_name(assay_json_kind_of(assay_json_value_at(plan, i))),
+                        assay_json_key_at(plan, i));
+  const char *attention = assay_json_string(assay_json_get(plan, "attention"));
+  if (attention == NULL || out->attention == NULL || strcmp(attention, out->attention) != 0)
+    return assay_fail(err, ASSAY_E_FORMAT,
+                      "'plan': expected the attention that the model has (%.64s), found %.64s",
+                      out->attention ? out->attention : "none", attention ? attention : "none");
+  return assay_fields_copy(plan, &out->plan, err);
+}
+
 static assay_status read_model(const assay_json *model, assay_manifest *out, assay_error *err) {
   static const char *const keys[] = {"file",
                                      "sha256",
@@ -74,6 +93,7 @@ static assay_status read_model(const assay_json *model, assay_manifest *out, ass
                                      "shapes",
                                      "attention_ops",
                                      "fused_attention_ops",
+                                     "plan",
                                      "architecture",
                                      "config"};
   static const char *const shapes[] = {"dynamic", "static"};
@@ -94,6 +114,7 @@ static assay_status read_model(const assay_json *model, assay_manifest *out, ass
     return assay_fail(err, ASSAY_E_FORMAT,
                       "'fused_attention_ops': expected at most attention_ops (%lld), found %lld",
                       (long long)out->attention_ops, (long long)out->fused_attention_ops);
+  ASSAY_TRY(read_plan(model, out, err));
   if (assay_json_get(model, "architecture") != NULL)
     ASSAY_TRY(assay_fields_string_or_null(model, "architecture", &out->architecture, err));
   const assay_json *config = assay_json_get(model, "config");
@@ -263,7 +284,7 @@ static assay_status read_case_model(const assay_json *item, const assay_manifest
 static assay_status read_case(const assay_json *item, const assay_manifest *manifest,
                               assay_manifest_case *out, assay_error *err) {
   static const char *const keys[] = {
-      "name", "file",  "sha256",  "size_bytes", "kind",         "source",          "b",
+      "name", "file",  "sha256",  "size_bytes", "kind",         "source",           "b",
       "n",    "valid", "margins", "model_file", "model_sha256", "model_size_bytes", "origin"};
   ASSAY_TRY(assay_json_only_keys(item, keys, N_OF(keys), err));
   ASSAY_TRY(assay_fields_name(item, "name", &out->name, err));
@@ -398,6 +419,7 @@ static void put_model(const assay_manifest *manifest, assay_json_builder *b) {
   assay_json_put_string(b, "shapes", manifest->shapes);
   assay_json_put_int(b, "attention_ops", manifest->attention_ops);
   assay_json_put_int(b, "fused_attention_ops", manifest->fused_attention_ops);
+  if (manifest->plan != NULL) assay_json_put_copy(b, "plan", manifest->plan);
   if (manifest->architecture != NULL)
     assay_json_put_string(b, "architecture", manifest->architecture);
   if (manifest->config != NULL) assay_json_put_copy(b, "config", manifest->config);
@@ -511,6 +533,7 @@ void assay_manifest_reset(assay_manifest *manifest) {
   assay_free(manifest->attention);
   assay_free(manifest->shapes);
   assay_free(manifest->architecture);
+  assay_json_destroy(manifest->plan);
   assay_json_destroy(manifest->config);
   assay_json_destroy(manifest->weights);
   tensors_destroy(manifest->inputs, manifest->n_inputs);

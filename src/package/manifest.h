@@ -11,6 +11,7 @@
  *     "opset": 20, "ir_version": 9, "dtype": "float32",
  *     "attention": "decomposed",                or null: not said (imported models)
  *     "shapes": "dynamic" | "static", "attention_ops": 5, "fused_attention_ops": 0,
+ *     "plan": {"attention": "decomposed", …},   absent for imported models and in older manifests
  *     "architecture": "attention", "config": {…}  (absent for imported models)
  *   },
  *   "weights": {"origin": "seed", "seed": 42, "sha256": "…", "n_tensors": 130,
@@ -96,6 +97,7 @@ typedef struct assay_manifest {
   int64_t opset, ir_version;
   char *dtype, *attention, *shapes, *architecture; /* attention, architecture: may be NULL */
   int64_t attention_ops, fused_attention_ops;
+  assay_json *plan;    /* which block computes in what; deep copy, or NULL */
   assay_json *config;  /* deep copy, or NULL */
   assay_json *weights; /* origin, sha256 …; or NULL */
   assay_manifest_tensor *inputs;
