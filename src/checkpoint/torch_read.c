@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "checkpoint/crc32.h"
+#include "checkpoint/page_hint.h"
 #include "checkpoint/torch_parts.h"
 
 /* A tensor may name one stored element many times (stride 0), so that a small file can claim 2^60
@@ -40,6 +41,7 @@ static assay_status storage_bytes(assay_torch_file *file, torch_storage *storage
     return ASSAY_OK;
   }
   if (!storage->is_checked) {
+    page_hint_read(storage->data, (size_t)storage->size_bytes);
     uint32_t crc = crc32_of(storage->data, (size_t)storage->size_bytes);
     if (crc != storage->crc32) return fail_checksum(storage, crc, err);
     storage->is_checked = true;
@@ -146,16 +148,30 @@ static assay_status check_readable(const assay_torch_file *file, size_t i, assay
   return ASSAY_OK;
 }
 
+/* Memory of its own for the values of t, not yet set. */
+static assay_status make_room(const assay_torch_tensor *t, assay_tensor *out, assay_error *err) {
+  const size_t size_bytes = t->n_elems * assay_dtype_size(t->dtype); /* was checked */
+  void *data = size_bytes > 0 ? assay_alloc_unset(size_bytes) : NULL;
+  if (data == NULL && size_bytes > 0) return assay_fail_memory(err, size_bytes);
+  page_hint_write(data, size_bytes);
+  assay_status st = assay_tensor_init_view(out, t->dtype, t->rank, t->dims, data, err);
+  if (st) {
+    assay_free(data);
+    return st;
+  }
+  out->owned = true;
+  return ASSAY_OK;
+}
+
 static assay_status read_copy(const assay_torch_tensor *t, const uint8_t *from, assay_tensor *out,
                               assay_error *err) {
   assay_tensor tensor;
-  size_t size = assay_dtype_size(t->dtype);
-  ASSAY_TRY(assay_tensor_init(&tensor, t->dtype, t->rank, t->dims, err));
+  ASSAY_TRY(make_room(t, &tensor, err));
   if (t->n_elems > 0) {
     if (is_contiguous(t))
       memcpy(tensor.data, from, tensor.size_bytes);
     else
-      copy_strided(t, size, from, tensor.data);
+      copy_strided(t, assay_dtype_size(t->dtype), from, tensor.data);
   }
   assay_status st = apply_flags(t, &tensor, err);
   if (!st) st = check_bools(&tensor, err);
