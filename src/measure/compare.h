@@ -57,7 +57,9 @@ typedef struct assay_compare_result {
   assay_compare_point first_padding_not_zero;
   double padding_max_abs; /* largest |got - want| over finite pairs at padding */
   bool passed;      /* shapes, types, classes, every pair within, padding; and something compared
-                       that is not NaN on both sides */
+                       that is not NaN on both sides, or, where no position is valid, exact zeros
+                       demanded at padding and found: then n_compared is 0, and whoever judges
+                       several cases asks for one in which something was compared */
   char reason[160]; /* why not, or "" */
 } assay_compare_result;
 

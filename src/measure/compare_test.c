@@ -301,6 +301,40 @@ static void exact_means_equal_and_equal_signs_of_zero(void **state) {
   assert_fails(&r, "1 of 2 elements are not equal, first at 1: got 1.00000012, reference 1");
 }
 
+static void without_a_valid_position_padding_decides(void **state) {
+  (void)state;
+  static const float nothing_valid[] = {0, 0};
+  const int64_t dims[] = {2, 2}, none[] = {2, 0};
+  const float zeros[] = {0, 0, 0, 0}, want[] = {1, 2, 3, 4}, not_zero[] = {0, 0, 1, 0};
+  const float minus[] = {0, 0, -0.0f, 0};
+  const struct {
+    const float *got;
+    const int64_t *dims;
+    bool demanded;
+    const char *reason; /* NULL: passes */
+  } cases[] = {
+      {zeros, dims, true, NULL},
+      {not_zero, dims, true, "1 of 4 padded elements are not +0, first at 2: got 1"},
+      {minus, dims, true, "1 of 4 padded elements are not +0, first at 2: got -0"},
+      {zeros, dims, false, "nothing to compare: no valid element"}, /* promises nothing */
+      {zeros, none, true, "nothing to compare: no valid element"},  /* no padding either */
+  };
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    assay_compare_spec spec = {
+        .valid = nothing_valid, .n_positions = 2, .zero_at_padding = cases[i].demanded};
+    assay_tensor a = view(ASSAY_DTYPE_F32, 2, cases[i].dims, cases[i].got);
+    assay_tensor b = view(ASSAY_DTYPE_F32, 2, cases[i].dims, want);
+    assay_compare_result r = compare(&spec, &a, &b);
+    assert_int_equal(r.n_compared, 0);
+    if (cases[i].reason == NULL) {
+      assert_string_equal(r.reason, "");
+      assert_true(r.passed);
+    } else {
+      assert_fails(&r, cases[i].reason);
+    }
+  }
+}
+
 /* Two events of two elements, two values each; the second element of each is padding. */
 static void padding_must_be_plus_zero_and_stays_out_of_the_errors(void **state) {
   (void)state;
@@ -512,6 +546,7 @@ int main(void) {
       cmocka_unit_test(nothing_compared_is_not_a_pass),
       cmocka_unit_test(exact_means_equal_and_equal_signs_of_zero),
       cmocka_unit_test(padding_must_be_plus_zero_and_stays_out_of_the_errors),
+      cmocka_unit_test(without_a_valid_position_padding_decides),
       cmocka_unit_test(figures_are_as_worked_by_hand),
       cmocka_unit_test(needed_tolerances_are_just_enough),
       cmocka_unit_test(ratios_without_a_denominator_are_named_infinite),

@@ -140,8 +140,11 @@ void assay_view_close(assay_view *view);
 /* "QUALIFIED" or "NOT QUALIFIED: numbers 14, missing 2"; never longer than 512 bytes. */
 void assay_view_verdict(const assay_view *view, char *out, size_t out_bytes);
 
+/* Comparisons of a head (NULL: of all) were made, and of no element: no position is valid. */
+bool assay_view_is_padding_only(const assay_view_row *row, const char *head);
+
 /* A verdict of a row for a person: "pass", "fail", "unknown", "missing", "failed", …, "not
- * planned". */
+ * planned"; of numbers also "padding": they pass, and no head has a valid position. */
 const char *assay_view_numbers_word(const assay_view_row *row);
 const char *assay_view_placement_word(const assay_view_row *row);
 const char *assay_view_timing_word(const assay_view_row *row);

@@ -95,6 +95,35 @@ static const char *first_uncompared(const assay_manifest *manifest, const assay_
   return NULL;
 }
 
+/* Another case of the same bundle on the same runtime in which elements of the head were compared.
+ */
+static bool is_compared_elsewhere(const assay_view *view, const assay_view_row *row,
+                                  const char *head) {
+  for (size_t i = 0; i < view->n_rows; i++) {
+    const assay_view_row *other = &view->rows[i];
+    const assay_result *result = &other->runs[ASSAY_VIEW_TIMING].result;
+    if (strcmp(other->runtime, row->runtime) != 0 || strcmp(other->bundle, row->bundle) != 0)
+      continue;
+    for (size_t k = 0; k < result->n_comparisons; k++)
+      if (strcmp(result->comparisons[k].head, head) == 0 && result->comparisons[k].n_compared > 0)
+        return true;
+  }
+  return false;
+}
+
+/* An empty event passes on its padding; a bundle in which nothing else is compared does not. */
+static void judge_padding(judge *j, size_t r) {
+  const assay_view_row *row = &j->view->rows[r];
+  for (size_t h = 0; row->manifest && h < row->manifest->n_heads; h++) {
+    const char *head = row->manifest->heads[h].name;
+    if (!assay_view_is_padding_only(row, head) || is_compared_elsewhere(j->view, row, head))
+      continue;
+    add(j, ASSAY_TOPIC_NUMBERS, r, ASSAY_VIEW_TIMING,
+        "head '%s': nothing was compared: no case of the bundle has a valid element", head);
+    return;
+  }
+}
+
 static void judge_numbers(judge *j, size_t r, const assay_result *result) {
   const assay_view_row *row = &j->view->rows[r];
   const assay_result_comparison *bad = first_failure(result);
@@ -117,6 +146,8 @@ static void judge_numbers(judge *j, size_t r, const assay_result *result) {
     add(j, ASSAY_TOPIC_EVIDENCE, r, ASSAY_VIEW_TIMING,
         "the result says that its numbers pass, but head '%s' was not compared",
         or_else(uncompared, "(any)"));
+  } else {
+    judge_padding(j, r);
   }
 }
 

@@ -182,7 +182,9 @@ void assay_page_put_runs(const assay_view *view, assay_sink *sink) {
   assay_sink_put(
       sink,
       "<p class=\"note\">Errors are the largest absolute ones over all heads at valid positions. "
-      "<em>Error vs FP64</em> and <em>FP32 reference vs FP64</em> stand side by side: both are "
+      "<em>padding</em> in place of a pass: no position of the case is valid, and every output is "
+      "exactly zero. <em>Error vs FP64</em> and <em>FP32 reference vs FP64</em> stand side by "
+      "side: both are "
       "measured "
       "against the same FP64 evaluation, so the larger one is further from the truth. Small "
       "numbers in "

@@ -116,6 +116,7 @@ static void put_text_heading(assay_sink *sink, const assay_view_group *group, si
 }
 
 void assay_table_put_text(const assay_view *view, assay_sink *sink) {
+  bool any_padding = false;
   size_t width = case_width(view);
   for (size_t r = 0; r < view->n_rows; r++) {
     const assay_view_row *row = &view->rows[r];
@@ -123,7 +124,10 @@ void assay_table_put_text(const assay_view *view, assay_sink *sink) {
     if (starts && r) assay_sink_put(sink, "\n");
     if (starts) put_text_heading(sink, &view->groups[row->group], width);
     put_text_row(sink, row, width);
+    any_padding |= strcmp(assay_view_numbers_word(row), "padding") == 0;
   }
+  if (any_padding)
+    assay_sink_put(sink, "  padding: no element of the case is valid, and every output is zero\n");
   if (view->n_rows) assay_sink_put(sink, "\n");
 }
 

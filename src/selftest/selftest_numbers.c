@@ -123,6 +123,14 @@ static void everything_masked(selftest_scene *s) {
   for (size_t i = 0; i < SELFTEST_VALID * 3; i++) give(s, "momentum", i, 0);
   for (size_t i = 0; i < SELFTEST_VALID * 2; i++) give(s, "bid", i, 0);
 }
+static void everything_masked_but_garbage(selftest_scene *s) {
+  everything_masked(s);
+  give(s, "momentum", 4, 1);
+}
+static void everything_masked_of_others(selftest_scene *s) {
+  everything_masked(s);
+  s->is_ours = false;
+}
 static void integers_for_floats(selftest_scene *s) {
   selftest_only_head(s, &(selftest_head){.kind = ASSAY_HEAD_REGRESSION,
                                          .reference = "f32",
@@ -298,7 +306,11 @@ const selftest_case selftest_number_cases[] = {
     {"three samples against one", "Polygraphy", FRESH(three_for_one, "shape is")},
     {"a column against a row", "numpy, by broadcasting", FRESH(column_for_a_row, "shape is")},
     {"no samples at all", "Polygraphy", FRESH(no_samples, "no valid element")},
-    {"every position is masked", "", FRESH(everything_masked, "no valid element")},
+    {"every position is masked", "", FRESH(everything_masked, "nothing was compared")},
+    {"every position is masked, and padding is not zero", "",
+     FRESH(everything_masked_but_garbage, "not +0")},
+    {"every position is masked, of a graph that promises nothing", "",
+     FRESH(everything_masked_of_others, "no valid element")},
     {"integers where floats are expected", "Polygraphy", FRESH(integers_for_floats, "type is")},
     {"float64 where float32 is expected", "", FRESH(double_for_float, "type is")},
     {"the smallest int32 against 0", "Polygraphy", FRESH(int_min, "not equal")},

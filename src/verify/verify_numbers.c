@@ -357,7 +357,8 @@ static void judge(const pairs *p, assay_verify_comparison *out) {
     if (!is_measured(p, i) || (p->state[i] & ACCEPTED) != 0) continue;
     if (c->n_over++ == 0) first_over = i;
   }
-  c->passed = n_evidence > 0 && c->n_class_mismatch == 0 && c->n_over == 0 &&
+  bool only_padding = c->n_compared == 0 && c->n_padding > 0 && p->zero_at_padding;
+  c->passed = (n_evidence > 0 || only_padding) && c->n_class_mismatch == 0 && c->n_over == 0 &&
               c->n_argmax_changed_over == 0 && !(p->zero_at_padding && c->n_padding_not_zero > 0);
   know_all(out, p, first_over);
 }

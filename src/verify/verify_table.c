@@ -41,6 +41,31 @@ static const assay_verify_comparison *find_worst(const assay_verify_run *timing)
   return worst;
 }
 
+/* Elements that were compared, of one head or (NULL) of all. */
+static int64_t count_compared(const assay_verify_run *timing, const char *head) {
+  int64_t n = 0;
+  if (timing == NULL || !timing->has_numbers) return 0;
+  for (size_t i = 0; i < timing->numbers.n; i++) {
+    const assay_verify_comparison *c = &timing->numbers.comparisons[i];
+    if (head == NULL || strcmp(c->head, head) == 0) n += c->figures.n_compared;
+  }
+  return n;
+}
+
+/* Every head has elements that were compared, in this case or in another of the bundle on the same
+ * runtime. */
+static bool has_evidence(const assay_verify_rows *rows, const assay_verify_row *row) {
+  for (size_t h = 0; h < row->manifest->n_heads; h++) {
+    int64_t n = 0;
+    for (size_t i = 0; i < rows->n; i++)
+      if (strcmp(rows->items[i].runtime, row->runtime) == 0 &&
+          strcmp(rows->items[i].bundle, row->bundle) == 0)
+        n += count_compared(rows->items[i].timing, row->manifest->heads[h].name);
+    if (n == 0) return false;
+  }
+  return true;
+}
+
 /* What ran is what the bundle holds. */
 static bool keys_agree(const assay_verify_row *row, const assay_verify_run *run) {
   const assay_manifest_case *one = row->manifest_case;
@@ -49,13 +74,13 @@ static bool keys_agree(const assay_verify_row *row, const assay_verify_run *run)
          strcmp(run->found.keys.case_sha256, one->file.sha256) == 0;
 }
 
-static bool has_passed(const assay_verify_row *row) {
+static bool has_passed(const assay_verify_rows *rows, const assay_verify_row *row) {
   const assay_verify_run *t = row->timing, *p = row->placement;
   if (row->manifest == NULL || row->manifest_case == NULL) return false;
   if (!assay_verify_run_passed(t) || !assay_verify_run_passed(p)) return false;
   const char *options = t->found.keys.options_sha256;
   return keys_agree(row, t) && keys_agree(row, p) && options[0] != '\0' &&
-         strcmp(options, p->found.keys.options_sha256) == 0;
+         strcmp(options, p->found.keys.options_sha256) == 0 && has_evidence(rows, row);
 }
 
 static assay_verify_row *find_row(assay_verify_rows *rows, const char *runtime, const char *bundle,
@@ -121,7 +146,7 @@ assay_status assay_verify_rows_init(const assay_verify_scene *scene, const assay
   for (size_t i = 0; i < package->n_runs; i++) add_run(scene, &rows, &runs[i]);
   for (size_t i = 0; i < rows.n; i++) {
     rows.items[i].worst = find_worst(rows.items[i].timing);
-    rows.items[i].passed = has_passed(&rows.items[i]);
+    rows.items[i].passed = has_passed(&rows, &rows.items[i]);
   }
   *out = rows;
   return ASSAY_OK;
@@ -243,7 +268,11 @@ static void set_verdict(assay_verify_cell *out, const assay_verify_run *run, boo
 COLUMN(numbers) {
   const assay_verify_run *t = row->timing;
   bool derived = t != NULL && t->has_numbers;
-  set_verdict(out, t, derived, derived ? t->numbers.verdict : ASSAY_VERDICT_UNKNOWN);
+  if (derived && ended(t) == NULL && t->numbers.verdict == ASSAY_VERDICT_PASS &&
+      count_compared(t, /*head=*/NULL) == 0)
+    set_text(out, "padding"); /* passes, and no position is valid */
+  else
+    set_verdict(out, t, derived, derived ? t->numbers.verdict : ASSAY_VERDICT_UNKNOWN);
 }
 COLUMN(placement) {
   const assay_verify_run *p = row->placement;
