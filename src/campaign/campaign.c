@@ -331,6 +331,22 @@ static assay_status seal(campaign *c, assay_error *err) {
 /* --- the whole -----------------------------------------------------------------------------------
  */
 
+/* Runtimes of the campaign file that are for another machine. */
+static void say_what_is_lacking(campaign *c) {
+  for (size_t r = 0; r < c->plan.n_runtimes; r++) {
+    const assay_plan_runtime *runtime = &c->plan.runtimes[r];
+    size_t n = 0;
+    char text[512];
+    if (runtime->lacking == NULL) continue;
+    for (size_t i = 0; i < c->plan.n_runs; i++) n += c->plan.runs[i].runtime == r && !c->keep[i];
+    c->summary.n_not_here += n;
+    snprintf(text, sizeof text,
+             "runtime '%.64s' is not to be had here, so %zu runs are missing: %.300s",
+             runtime->spec.name, n, runtime->lacking);
+    note(c, text);
+  }
+}
+
 static void say_what_is_kept(const campaign *c) {
   char text[200];
   size_t n = c->summary.n_kept_failures;
@@ -352,10 +368,29 @@ static void say_what_is_kept(const campaign *c) {
   }
 }
 
+/* The package keeps the campaign file that it was made from. */
+static assay_status store_file(const campaign *c, assay_error *err) {
+  const assay_campaign_file *file = c->spec.file;
+  if (file == NULL) return ASSAY_OK;
+  char *path = assay_path_join(c->spec.package_path, ASSAY_PACKAGE_CAMPAIGN_FILE);
+  if (path == NULL) return assay_fail_memory(err, 256);
+  assay_buf there = {0};
+  bool same = assay_path_kind_of(path) == ASSAY_PATH_FILE &&
+              assay_file_read(path, file->text.size_bytes + 1, &there, NULL) == ASSAY_OK &&
+              there.size_bytes == file->text.size_bytes &&
+              memcmp(there.data, file->text.data, there.size_bytes) == 0;
+  assay_status st =
+      same ? ASSAY_OK : assay_file_write(path, file->text.data, file->text.size_bytes, err);
+  assay_buf_reset(&there);
+  assay_free(path);
+  return st;
+}
+
 /* package.json says "unfinished" as soon as anything is about to change. */
 static assay_status prepare(campaign *c, assay_error *err) {
   ASSAY_TRY(make_index(c, err));
   if (!c->has_before) ASSAY_TRY(assay_package_write(&c->index, c->spec.package_path, err));
+  ASSAY_TRY(store_file(c, err));
   ASSAY_TRY(assay_plan_store_bundles(&c->plan, err));
   ASSAY_TRY(look_at_done(c, err));
   if (n_to_make(c) == 0) return ASSAY_OK;
@@ -373,6 +408,7 @@ static assay_status run_locked(campaign *c, assay_error *err) {
   ASSAY_TRY(prepare(c, err));
   if (progress->begin != NULL) progress->begin(progress->arg, c->plan.n_runs, c->summary.n_reused);
   say_what_is_kept(c);
+  say_what_is_lacking(c);
   ASSAY_TRY(make_runs(c, err));
   if (c->summary.was_cancelled || is_sealed(c)) return ASSAY_OK;
   ASSAY_TRY(assay_resume_prune(&c->plan, err));

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "campaign/campaign_file.h"
 #include "campaign/runtime_spec.h"
 #include "package/package.h"
 #include "package/result.h"
@@ -42,6 +43,10 @@ typedef struct assay_campaign_spec {
   size_t n_runtimes;
   const char *const *bundles; /* folders */
   size_t n_bundles;
+  /* Of a campaign file: which bundle on which runtime, and the file's text, which the package
+   * keeps; runtimes that this machine lacks are left missing instead of failing. None: every bundle
+   * on every runtime. */
+  const assay_campaign_file *file;
   int64_t iterations; /* 0: the default; timed calls */
   int64_t warmup;     /* -1: the default */
   int64_t threads;    /* 0: as the runtime says, or 1 */
@@ -76,7 +81,8 @@ typedef struct assay_campaign_summary {
   size_t n_passed, n_failed, n_missing; /* of the planned: n_failed counts verdicts too */
   size_t n_lacking; /* of n_failed: the library or the provider is not to be had here */
   bool was_cancelled;
-  size_t n_stale; /* of those to be made: something of them was there, and could not be kept */
+  size_t n_stale;    /* of those to be made: something of them was there, and could not be kept */
+  size_t n_not_here; /* of n_missing: their runtime is not to be had here (campaign files) */
   size_t n_kept_failures; /* of n_reused: not done; --retry-failed makes them again */
 } assay_campaign_summary;
 

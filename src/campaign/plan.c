@@ -195,11 +195,26 @@ assay_status assay_plan_read(const assay_campaign_spec *spec, assay_plan *out, a
 /* --- resolving -----------------------------------------------------------------------------------
  */
 
-static assay_status find_library(assay_plan_runtime *runtime, assay_error *err) {
+/* A campaign file names the runtimes of several machines: one that is not here is no error. */
+static assay_status lack(assay_plan_runtime *runtime, char *why, assay_error *err) {
+  if (why == NULL) return assay_fail_memory(err, 256);
+  runtime->lacking = assay_fields_printable(why);
+  assay_free(why);
+  return runtime->lacking != NULL ? ASSAY_OK : assay_fail_memory(err, 256);
+}
+
+static assay_status find_library(const assay_plan *plan, assay_plan_runtime *runtime,
+                                 assay_error *err) {
   char *found = NULL;
-  ASSAY_TRY(assay_find_library(runtime->spec.library, &found, err));
+  assay_error why = {0};
+  assay_status st = assay_find_library(runtime->spec.library, &found, &why);
+  if (st && st != ASSAY_E_MEMORY && plan->spec->file != NULL) {
+    if (runtime->spec.library == NULL) ASSAY_TRY(copy_text(&runtime->spec.library, "", err));
+    return lack(runtime, assay_strdup(why.text), err);
+  }
+  if (st) return assay_fail(err, st, "%s", why.text);
   char *real = realpath(found, NULL); /* by malloc, not by our door */
-  assay_status st = copy_text(&runtime->spec.library, real != NULL ? real : found, err);
+  st = copy_text(&runtime->spec.library, real != NULL ? real : found, err);
   free(real);
   assay_free(found);
   if (st == ASSAY_OK && assay_path_kind_of(runtime->spec.library) == ASSAY_PATH_FILE)
@@ -245,6 +260,12 @@ static assay_status try_probe(const assay_plan *plan, const assay_plan_runtime *
   return ASSAY_OK;
 }
 
+static bool has_provider(const assay_worker_facts *facts, const char *provider) {
+  for (size_t i = 0; i < facts->n_providers; i++)
+    if (strcmp(facts->providers[i], provider) == 0) return true;
+  return false;
+}
+
 /* Asks the library for its version, in a process of its own. One that will not say is no error
  * here: its runs will fail, each with the reason. */
 static assay_status probe(assay_plan *plan, assay_plan_runtime *runtime, assay_error *err) {
@@ -256,6 +277,12 @@ static assay_status probe(assay_plan *plan, assay_plan_runtime *runtime, assay_e
   if (st == ASSAY_OK) {
     bool known = assay_worker_facts_read(path, &facts, NULL) == ASSAY_OK && facts.finished;
     st = copy_text(&runtime->library_version, known ? facts.library_version : "", err);
+    if (st == ASSAY_OK && known && plan->spec->file != NULL && runtime->spec.plugin == NULL &&
+        !has_provider(&facts, runtime->spec.provider))
+      st = lack(runtime,
+                assay_format("%s is not in the library '%s'", runtime->spec.provider,
+                             runtime->spec.library),
+                err);
     assay_worker_facts_reset(&facts);
   }
   if (st == ASSAY_OK) st = assay_folder_remove(folder, err);
@@ -294,8 +321,11 @@ static assay_status name_runtime(assay_plan *plan, size_t i, assay_error *err) {
 static assay_status resolve_runtime(assay_plan *plan, size_t i, assay_error *err) {
   assay_plan_runtime *runtime = &plan->runtimes[i];
   assay_session_plan session = {0};
-  ASSAY_TRY(find_library(runtime, err));
-  ASSAY_TRY(probe(plan, runtime, err));
+  ASSAY_TRY(find_library(plan, runtime, err));
+  if (runtime->lacking == NULL)
+    ASSAY_TRY(probe(plan, runtime, err));
+  else
+    ASSAY_TRY(copy_text(&runtime->library_version, "", err));
   ASSAY_TRY(name_runtime(plan, i, err));
   ASSAY_TRY(assay_runtime_spec_sha256(&runtime->spec, runtime->sha256, &runtime->json, err));
   ASSAY_TRY(assay_session_plan_init(&runtime->spec, &session, err));
@@ -361,9 +391,18 @@ static assay_status select_runs(assay_plan *plan, assay_error *err) {
     const char *names[4];
     run_names(plan, &plan->runs[i], names);
     plan->runs[i].selected = (spec->n_only == 0 || any_matches(spec->only, spec->n_only, names)) &&
-                             !any_matches(spec->skip, spec->n_skip, names);
+                             !any_matches(spec->skip, spec->n_skip, names) &&
+                             plan->runtimes[plan->runs[i].runtime].lacking == NULL;
   }
   return ASSAY_OK;
+}
+
+static bool is_planned(const assay_plan *plan, size_t runtime, size_t bundle) {
+  const assay_campaign_file *file = plan->spec->file;
+  bool planned = file == NULL;
+  for (size_t i = 0; !planned && i < file->n_cells; i++)
+    planned = file->cells[i].runtime == runtime && file->cells[i].bundle == bundle;
+  return planned;
 }
 
 static assay_status list_runs(assay_plan *plan, assay_error *err) {
@@ -374,10 +413,12 @@ static assay_status list_runs(assay_plan *plan, assay_error *err) {
   if (plan->runs == NULL) return assay_fail_memory(err, n * sizeof *plan->runs);
   for (size_t b = 0; b < plan->n_bundles; b++)
     for (size_t c = 0; c < plan->bundles[b].manifest.n_cases; c++)
-      for (size_t r = 0; r < plan->n_runtimes; r++)
+      for (size_t r = 0; r < plan->n_runtimes; r++) {
+        if (!is_planned(plan, r, b)) continue;
         for (int mode = ASSAY_RESULT_TIMING; mode <= ASSAY_RESULT_PLACEMENT; mode++)
           plan->runs[plan->n_runs++] = (assay_plan_run){
               .runtime = r, .bundle = b, .case_index = c, .mode = (assay_result_mode)mode};
+      }
   return select_runs(plan, err);
 }
 
@@ -532,6 +573,19 @@ static assay_status index_runs(const assay_plan *plan, assay_package *out, assay
   return ASSAY_OK;
 }
 
+static assay_status index_matrix(const assay_plan *plan, assay_package *out, assay_error *err) {
+  const assay_campaign_file *file = plan->spec->file;
+  if (file == NULL) return ASSAY_OK;
+  out->cells = assay_alloc_array(file->n_cells, sizeof *out->cells);
+  if (out->cells == NULL) return assay_fail_memory(err, 64);
+  for (size_t i = 0; i < file->n_cells; i++) {
+    assay_package_cell *to = &out->cells[out->n_cells++];
+    ASSAY_TRY(copy_text(&to->runtime, plan->runtimes[file->cells[i].runtime].spec.name, err));
+    ASSAY_TRY(copy_text(&to->bundle, plan->bundles[file->cells[i].bundle].name, err));
+  }
+  return ASSAY_OK;
+}
+
 static assay_status index_settings(const assay_plan *plan, assay_package *out, assay_error *err) {
   const assay_campaign_spec *spec = plan->spec;
   out->iterations = spec->iterations;
@@ -565,6 +619,7 @@ static assay_status fill_index(const assay_plan *plan, assay_package *out, assay
   ASSAY_TRY(index_settings(plan, out, err));
   ASSAY_TRY(index_runtimes(plan, out, err));
   ASSAY_TRY(index_bundles(plan, out, err));
+  ASSAY_TRY(index_matrix(plan, out, err));
   return index_runs(plan, out, err);
 }
 
@@ -584,6 +639,7 @@ void assay_plan_reset(assay_plan *plan) {
     assay_plan_runtime *runtime = &plan->runtimes[i];
     assay_runtime_spec_reset(&runtime->spec);
     assay_json_destroy(runtime->json);
+    assay_free(runtime->lacking);
     assay_free(runtime->library_version);
     assay_json_destroy(runtime->options);
   }

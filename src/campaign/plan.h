@@ -17,6 +17,7 @@ typedef struct assay_plan_runtime {
   assay_runtime_spec spec; /* name unique, library a path where one was found */
   char sha256[65];
   assay_json *json;      /* resolved */
+  char *lacking;         /* why it is not to be had here (campaign files); NULL: it may be */
   char *library_version; /* "" when the library would not say */
   char library_sha256[65];
   char options_sha256[65];

@@ -216,8 +216,8 @@ static bool same_tolerance(const assay_package_tolerance *a, const assay_package
          !(a->has_atol && a->atol != b->atol) && !(a->has_rtol && a->rtol != b->rtol);
 }
 
-static assay_status same_settings(const assay_package *before, const assay_package *now,
-                                  const char *path, assay_error *err) {
+assay_status assay_resume_same_settings(const assay_package *before, const assay_package *now,
+                                        const char *path, assay_error *err) {
   ASSAY_TRY(same_number(path, "iterations", before->iterations, now->iterations, err));
   ASSAY_TRY(same_number(path, "warm-ups", before->warmup, now->warmup, err));
   ASSAY_TRY(same_number(path, "threads", before->threads, now->threads, err));
@@ -233,7 +233,7 @@ static assay_status same_settings(const assay_package *before, const assay_packa
 
 assay_status assay_resume_same_campaign(const assay_package *before, const assay_package *now,
                                         const char *package_path, assay_error *err) {
-  ASSAY_TRY(same_settings(before, now, package_path, err));
+  ASSAY_TRY(assay_resume_same_settings(before, now, package_path, err));
   ASSAY_TRY(same_number(package_path, "runtimes", (int64_t)before->n_runtimes,
                         (int64_t)now->n_runtimes, err));
   for (size_t i = 0; i < now->n_runtimes; i++)
@@ -244,5 +244,12 @@ assay_status assay_resume_same_campaign(const assay_package *before, const assay
   for (size_t i = 0; i < now->n_bundles; i++)
     if (strcmp(before->bundles[i].name, now->bundles[i].name) != 0)
       return differ(package_path, "bundle", before->bundles[i].name, now->bundles[i].name, err);
+  ASSAY_TRY(same_number(package_path, "pairs of runtime and bundle", (int64_t)before->n_cells,
+                        (int64_t)now->n_cells, err));
+  for (size_t i = 0; i < now->n_cells; i++)
+    if (!assay_package_is_planned(before, now->cells[i].runtime, now->cells[i].bundle))
+      return differ(package_path, "others", "a pair of runtime and bundle", "", err);
+  ASSAY_TRY(
+      same_number(package_path, "packages merged into it", (int64_t)before->n_sources, 0, err));
   return ASSAY_OK;
 }

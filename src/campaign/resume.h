@@ -26,6 +26,10 @@ bool assay_resume_is_outside_signal(int number);
 /* Removes run folders that are not in the plan. Errors: IO, MEMORY. */
 assay_status assay_resume_prune(const assay_plan *plan, assay_error *err) ASSAY_NODISCARD;
 
+/* That two indexes were made with the same counts and tolerances. Errors: ARGUMENT. */
+assay_status assay_resume_same_settings(const assay_package *before, const assay_package *now,
+                                        const char *package_path, assay_error *err) ASSAY_NODISCARD;
+
 /* That an index is of the same campaign: settings, names of runtimes and bundles. Errors: ARGUMENT,
  * saying what differs. */
 assay_status assay_resume_same_campaign(const assay_package *before, const assay_package *now,

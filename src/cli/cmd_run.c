@@ -1,4 +1,5 @@
 /* assay run: a campaign into a package, with progress while it works and a table at its end. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,9 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "campaign/campaign.h"
+#include "campaign/merge.h"
 #include "campaign/worker.h"
+#include "cli/campaign_bundles.h"
 #include "cli/checked_view.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
@@ -35,6 +38,9 @@ enum {
   KEY_ATOL,
   KEY_RTOL,
   KEY_PROVIDER_OPTION,
+  KEY_CAMPAIGN,
+  KEY_BUNDLES,
+  KEY_MERGE,
   KEY_JSON
 };
 
@@ -48,6 +54,16 @@ static const struct argp_option options[] = {
      "file; may be repeated",
      0},
     {"provider-option", KEY_PROVIDER_OPTION, "KEY=VALUE", 0, "provider option for every runtime",
+     0},
+    {"campaign", KEY_CAMPAIGN, "FILE", 0,
+     "a campaign file: which bundles, on which runtimes each; instead of --bundle and --runtime. "
+     "Runtimes that this machine lacks are left missing",
+     0},
+    {"bundles", KEY_BUNDLES, "FOLDER", 0,
+     "where the campaign file's exported bundles are, or are made (PACKAGE.bundles)", 0},
+    {"merge", KEY_MERGE, "PACKAGE", 0,
+     "make no runs: merge finished packages of one campaign, each machine's runs and record kept; "
+     "given twice or more",
      0},
     {NULL, 0, NULL, 0, "How to run:", 1},
     {"iterations", KEY_ITERATIONS, "N", 0, "timed calls (100)", 0},
@@ -78,7 +94,9 @@ typedef struct list {
 } list;
 
 typedef struct arguments {
-  list runtimes, bundles, only, skip, provider_options;
+  list runtimes, bundles, only, skip, provider_options, merge;
+  const char *campaign_path, *bundles_path;
+  assay_campaign_file file;
   assay_package_tolerance tolerances[LIST_MAX];
   size_t n_tolerances;
   assay_campaign_spec spec;
@@ -158,6 +176,14 @@ static assay_status take(arguments *a, int key, const char *value) {
     return add_tolerance(a, "--atol", value, /*is_atol=*/true);
   case KEY_RTOL:
     return add_tolerance(a, "--rtol", value, /*is_atol=*/false);
+  case KEY_CAMPAIGN:
+    a->campaign_path = value;
+    return ASSAY_OK;
+  case KEY_BUNDLES:
+    a->bundles_path = value;
+    return ASSAY_OK;
+  case KEY_MERGE:
+    return add(&a->merge, value, &a->err);
   case KEY_NO_MEMORY:
     spec->no_memory = true;
     return ASSAY_OK;
@@ -172,11 +198,25 @@ static assay_status take(arguments *a, int key, const char *value) {
   }
 }
 
+/* What is to be run is said once: by bundles, by a campaign file, or by packages to merge. */
+static error_t check_source(const arguments *a, struct argp_state *state) {
+  int n_sources = (a->bundles.n > 0) + (a->campaign_path != NULL) + (a->merge.n > 0);
+  if (n_sources == 0)
+    return assay_cli_usage(state, "--bundle is needed: a folder that 'assay export' makes");
+  if (n_sources > 1)
+    return assay_cli_usage(state, "of --bundle, --campaign and --merge one is enough");
+  if (a->runtimes.n > 0 && a->bundles.n == 0)
+    return assay_cli_usage(state, "--runtime would have no effect: %s says what runs where",
+                           a->merge.n > 0 ? "--merge" : "--campaign");
+  if (a->bundles_path != NULL && a->campaign_path == NULL)
+    return assay_cli_usage(state, "--bundles would have no effect without --campaign");
+  return 0;
+}
+
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   if (key == ARGP_KEY_END) {
-    if (a->bundles.n == 0)
-      return assay_cli_usage(state, "--bundle is needed: a folder that 'assay export' makes");
+    if (check_source(a, state)) return EINVAL;
     if (a->spec.package_path == NULL)
       return assay_cli_usage(state, "-o is needed: a folder for the package");
     return 0;
@@ -265,17 +305,30 @@ static int print_end(const arguments *a, const assay_campaign_summary *summary) 
   return lacking ? ASSAY_EXIT_MISSING : ASSAY_EXIT_GATE;
 }
 
-static int run(arguments *a, int argc, char **argv) {
-  assay_progress progress = {0};
-  assay_campaign_summary summary = {0};
-  assay_error err = {0};
+/* The campaign file's runtimes, bundles and counts; those of the command line win. */
+static assay_status take_file(arguments *a, char ***out_folders, assay_error *err) {
   assay_campaign_spec *spec = &a->spec;
-  const char **command = assay_alloc_array((size_t)argc + 1, sizeof *command);
-  if (command == NULL) return ASSAY_EXIT_FAULT;
-  command[0] = "assay";
-  for (int i = 0; i < argc; i++) command[i + 1] = argv[i];
-  spec->command = command;
-  spec->n_command = (size_t)argc + 1;
+  char *usual = assay_format("%s.bundles", spec->package_path);
+  if (usual == NULL) return assay_fail_memory(err, 256);
+  assay_status st = assay_campaign_file_read(a->campaign_path, &a->file, err);
+  if (st == ASSAY_OK)
+    st = assay_campaign_bundles_make(&a->file, a->bundles_path != NULL ? a->bundles_path : usual,
+                                     out_folders, err);
+  assay_free(usual);
+  if (st) return st;
+  spec->file = &a->file;
+  spec->runtimes = (const char *const *)a->file.runtimes;
+  spec->n_runtimes = a->file.n_runtimes;
+  spec->bundles = (const char *const *)*out_folders;
+  spec->n_bundles = a->file.n_bundles;
+  if (spec->iterations == 0) spec->iterations = a->file.iterations;
+  if (spec->warmup < 0) spec->warmup = a->file.warmup;
+  if (spec->placement_runs == 0) spec->placement_runs = a->file.placement_runs;
+  return ASSAY_OK;
+}
+
+static void take_lists(arguments *a) {
+  assay_campaign_spec *spec = &a->spec;
   spec->runtimes = a->runtimes.items;
   spec->n_runtimes = a->runtimes.n;
   spec->bundles = a->bundles.items;
@@ -288,13 +341,39 @@ static int run(arguments *a, int argc, char **argv) {
   spec->n_provider_options = a->provider_options.n;
   spec->tolerances = a->tolerances;
   spec->n_tolerances = a->n_tolerances;
+}
+
+static int run(arguments *a, int argc, char **argv) {
+  assay_progress progress = {0};
+  assay_campaign_summary summary = {0};
+  assay_error err = {0};
+  assay_campaign_spec *spec = &a->spec;
+  char **folders = NULL;
+  const char **command = assay_alloc_array((size_t)argc + 1, sizeof *command);
+  if (command == NULL) return ASSAY_EXIT_FAULT;
+  command[0] = "assay";
+  for (int i = 0; i < argc; i++) command[i + 1] = argv[i];
+  spec->command = command;
+  spec->n_command = (size_t)argc + 1;
   spec->progress = assay_progress_begin(&progress);
-  assay_status st = assay_campaign_run(spec, &summary, &err);
+  take_lists(a);
+  assay_status st = a->campaign_path != NULL ? take_file(a, &folders, &err) : ASSAY_OK;
+  if (st == ASSAY_OK) st = assay_campaign_run(spec, &summary, &err);
   assay_progress_end(&progress);
+  assay_campaign_bundles_free(folders, a->file.n_bundles);
   assay_free(command);
   if (assay_stop_asked(NULL) && (st || summary.was_cancelled))
     return assay_progress_say_stopped("run", spec->package_path, argc, argv);
   return st ? assay_cli_fail("run", &err) : print_end(a, &summary);
+}
+
+/* The gate's word over a merged package is that over any other. */
+static int merge(const arguments *a) {
+  assay_campaign_summary summary = {0};
+  assay_error err = {0};
+  if (assay_merge_packages(a->merge.items, a->merge.n, a->spec.package_path, &err))
+    return assay_cli_fail("run", &err);
+  return print_end(a, &summary);
 }
 
 int assay_cmd_run(int argc, char **argv) {
@@ -302,8 +381,10 @@ int assay_cmd_run(int argc, char **argv) {
   arguments *a = assay_alloc(sizeof *a); /* its lists are large */
   if (a == NULL) return ASSAY_EXIT_FAULT;
   a->spec.warmup = -1;
-  if (assay_cli_parse("run", &argp, argc, argv, a, &exit_status)) exit_status = run(a, argc, argv);
+  if (assay_cli_parse("run", &argp, argc, argv, a, &exit_status))
+    exit_status = a->merge.n > 0 ? merge(a) : run(a, argc, argv);
   for (size_t i = 0; i < a->n_tolerances; i++) assay_free(a->tolerances[i].head);
+  assay_campaign_file_reset(&a->file);
   assay_free(a);
   return exit_status;
 }

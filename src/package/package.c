@@ -53,10 +53,26 @@ static const assay_field run_fields[] = {
 };
 static const char *const run_others[] = {"mode"};
 
+static const assay_field cell_fields[] = {
+    ASSAY_FIELD(assay_package_cell, runtime, NAME),
+    ASSAY_FIELD(assay_package_cell, bundle, NAME),
+};
+
+static const assay_field source_fields[] = {
+    ASSAY_FIELD(assay_package_source, tool_version, STRING),
+    ASSAY_FIELD(assay_package_source, tool_sha256, SHA256),
+    ASSAY_FIELD(assay_package_source, started_at, TEXT),
+    ASSAY_FIELD(assay_package_source, finished_at, TEXT),
+    ASSAY_FIELD(assay_package_source, tree_sha256, SHA256),
+    ASSAY_FIELD(assay_package_source, machine, STRING_OR_NULL),
+};
+static const char *const source_others[] = {"command"};
+
 static const char *const tool_keys[] = {"name", "version", "sha256"};
-static const char *const root_keys[] = {
-    "schema",  "tool",    "started_at", "finished_at", "command", "settings", "runtimes",
-    "bundles", "machine", "runs",       "tree_sha256", "files",   "sha256"};
+static const char *const root_keys[] = {"schema",      "tool",     "started_at", "finished_at",
+                                        "command",     "settings", "runtimes",   "bundles",
+                                        "matrix",      "sources",  "machine",    "runs",
+                                        "tree_sha256", "files",    "sha256"};
 
 /* --- reading -------------------------------------------------------------------------------------
  */
@@ -109,6 +125,17 @@ static assay_status read_bundle(const assay_json *item, void *out, assay_error *
                            err);
 }
 
+static assay_status read_cell(const assay_json *item, void *out, assay_error *err) {
+  return assay_fields_read(item, cell_fields, N_OF(cell_fields), NULL, /*n_others=*/0, out, err);
+}
+
+static assay_status read_source(const assay_json *item, void *out, assay_error *err) {
+  assay_package_source *source = out;
+  ASSAY_TRY(assay_fields_read(item, source_fields, N_OF(source_fields), source_others,
+                              N_OF(source_others), source, err));
+  return assay_fields_strings(item, "command", &source->command, &source->n_command, err);
+}
+
 static assay_status read_run(const assay_json *item, void *out, assay_error *err) {
   assay_package_run *run = out;
   const char *mode = NULL;
@@ -142,7 +169,7 @@ static assay_status read_settings(const assay_json *root, assay_package *out, as
 }
 
 static assay_status read_lists(const assay_json *root, assay_package *out, assay_error *err) {
-  void *runtimes = NULL, *bundles = NULL, *runs = NULL;
+  void *runtimes = NULL, *bundles = NULL, *cells = NULL, *sources = NULL, *runs = NULL;
   assay_status st = read_list(root, "runtimes", read_runtime, sizeof *out->runtimes, &runtimes,
                               &out->n_runtimes, err);
   out->runtimes = runtimes;
@@ -151,6 +178,17 @@ static assay_status read_lists(const assay_json *root, assay_package *out, assay
       read_list(root, "bundles", read_bundle, sizeof *out->bundles, &bundles, &out->n_bundles, err);
   out->bundles = bundles;
   ASSAY_TRY(st);
+  if (assay_json_get(root, "matrix") != NULL) {
+    st = read_list(root, "matrix", read_cell, sizeof *out->cells, &cells, &out->n_cells, err);
+    out->cells = cells;
+    ASSAY_TRY(st);
+  }
+  if (assay_json_get(root, "sources") != NULL) {
+    st = read_list(root, "sources", read_source, sizeof *out->sources, &sources, &out->n_sources,
+                   err);
+    out->sources = sources;
+    ASSAY_TRY(st);
+  }
   st = read_list(root, "runs", read_run, sizeof *out->runs, &runs, &out->n_runs, err);
   out->runs = runs;
   return st;
@@ -302,6 +340,30 @@ static void put_bundles(const assay_package *package, assay_json_builder *b) {
   assay_json_end(b);
 }
 
+static void put_matrix(const assay_package *package, assay_json_builder *b) {
+  if (package->n_cells == 0) return;
+  assay_json_begin_array(b, "matrix");
+  for (size_t i = 0; i < package->n_cells; i++) {
+    assay_json_begin_object(b, NULL);
+    assay_fields_put(cell_fields, N_OF(cell_fields), &package->cells[i], b);
+    assay_json_end(b);
+  }
+  assay_json_end(b);
+}
+
+static void put_sources(const assay_package *package, assay_json_builder *b) {
+  if (package->n_sources == 0) return;
+  assay_json_begin_array(b, "sources");
+  for (size_t i = 0; i < package->n_sources; i++) {
+    const assay_package_source *source = &package->sources[i];
+    assay_json_begin_object(b, NULL);
+    assay_fields_put(source_fields, N_OF(source_fields), source, b);
+    assay_fields_put_strings(b, "command", source->command, source->n_command);
+    assay_json_end(b);
+  }
+  assay_json_end(b);
+}
+
 static void put_runs(const assay_package *package, assay_json_builder *b) {
   assay_json_begin_array(b, "runs");
   for (size_t i = 0; i < package->n_runs; i++) {
@@ -328,6 +390,8 @@ static void put_root(const assay_package *package, assay_json_builder *b) {
   put_settings(package, b);
   put_runtimes(package, b);
   put_bundles(package, b);
+  put_matrix(package, b);
+  put_sources(package, b);
   assay_json_put_string(b, "machine", package->machine);
   put_runs(package, b);
   assay_json_put_string(b, "tree_sha256", package->tree_sha256);
@@ -384,12 +448,39 @@ void assay_package_reset(assay_package *package) {
   for (size_t i = 0; i < package->n_bundles; i++)
     assay_fields_reset(bundle_fields, N_OF(bundle_fields), &package->bundles[i]);
   assay_free(package->bundles);
+  for (size_t i = 0; i < package->n_cells; i++)
+    assay_fields_reset(cell_fields, N_OF(cell_fields), &package->cells[i]);
+  assay_free(package->cells);
+  for (size_t i = 0; i < package->n_sources; i++) {
+    assay_fields_strings_destroy(package->sources[i].command, package->sources[i].n_command);
+    assay_fields_reset(source_fields, N_OF(source_fields), &package->sources[i]);
+  }
+  assay_free(package->sources);
   assay_free(package->machine);
   for (size_t i = 0; i < package->n_runs; i++)
     assay_fields_reset(run_fields, N_OF(run_fields), &package->runs[i]);
   assay_free(package->runs);
   assay_tree_reset(&package->files);
   *package = (assay_package){0};
+}
+
+bool assay_package_is_planned(const assay_package *package, const char *runtime,
+                              const char *bundle) {
+  bool planned = package->n_cells == 0;
+  for (size_t i = 0; i < package->n_cells && !planned; i++)
+    planned = strcmp(package->cells[i].runtime, runtime) == 0 &&
+              strcmp(package->cells[i].bundle, bundle) == 0;
+  return planned;
+}
+
+bool assay_package_is_of_tool(const assay_package *package, const char *tool_sha256,
+                              const char *tool_version) {
+  bool found = strcmp(package->tool_sha256, tool_sha256) == 0 &&
+               strcmp(package->tool_version, tool_version) == 0;
+  for (size_t i = 0; i < package->n_sources && !found; i++)
+    found = strcmp(package->sources[i].tool_sha256, tool_sha256) == 0 &&
+            strcmp(package->sources[i].tool_version, tool_version) == 0;
+  return found;
 }
 
 /* A result that stands for one that is not there. */

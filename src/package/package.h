@@ -15,9 +15,12 @@
  *                 "library_version": "1.32.0", "library_sha256": "…"}],   "": not to be opened
  *   "bundles": [{"name": "attention-cld", "folder": "bundles/attention-cld",
  *                "manifest_sha256": "…", "model_sha256": "…"}],
- *   "machine": "machines/<id>.json" | null,
- *   "runs": [{"runtime": "cpu", "bundle": "…", "case": "…", "mode": "timing",
- *             "folder": "runs/…/timing"}],
+ *   "matrix": [{"runtime": "cpu", "bundle": "…"}],   which bundle on which runtime; absent: every
+ *                                     one on every one
+ *   "sources": [{"tool_version": "…", "tool_sha256": "…", "started_at": "…", "finished_at": "…",
+ *                "tree_sha256": "…", "machine": … | null, "command": […]}],   the packages that
+ * this one was merged from; absent: none "machine": "machines/<id>.json" | null, "runs":
+ * [{"runtime": "cpu", "bundle": "…", "case": "…", "mode": "timing", "folder": "runs/…/timing"}],
  *   "tree_sha256": "…",               assay_tree_sha256 of "files"; "" while not finished
  *   "files": [{"file": "…", "sha256": "…", "size_bytes": 1}],    all but package.json itself
  *   "sha256": "…"                     of this file's own bytes with these 64 digits as zeros
@@ -36,6 +39,8 @@
 
 #define ASSAY_PACKAGE_SCHEMA "assay/package/1"
 #define ASSAY_PACKAGE_FILE   "package.json"
+/* A copy of the campaign file (campaign/campaign_file.h) that the package was made from, if any. */
+#define ASSAY_PACKAGE_CAMPAIGN_FILE "campaign.json"
 
 typedef struct assay_package_tolerance {
   char *head; /* NULL: every head */
@@ -55,6 +60,22 @@ typedef struct assay_package_bundle {
   char *name, *folder;
   char manifest_sha256[65], model_sha256[65];
 } assay_package_bundle;
+
+/* One cell of the matrix of runtimes and bundles. */
+typedef struct assay_package_cell {
+  char *runtime, *bundle;
+} assay_package_cell;
+
+/* A package that was merged into this one. */
+typedef struct assay_package_source {
+  char *tool_version;
+  char tool_sha256[65];
+  char started_at[32], finished_at[32];
+  char tree_sha256[65];
+  char *machine; /* within the merged package, or NULL */
+  char **command;
+  size_t n_command;
+} assay_package_source;
 
 typedef struct assay_package_run {
   char *runtime, *bundle, *case_name;
@@ -78,6 +99,10 @@ typedef struct assay_package {
   size_t n_runtimes;
   assay_package_bundle *bundles;
   size_t n_bundles;
+  assay_package_cell *cells; /* none: every bundle on every runtime */
+  size_t n_cells;
+  assay_package_source *sources;
+  size_t n_sources;
   char *machine; /* or NULL */
   assay_package_run *runs;
   size_t n_runs;
@@ -95,6 +120,14 @@ void assay_package_reset(assay_package *package);
 /* Checks package.json against the SHA-256 of itself that it ends with; read does not. Errors: IO,
  * LIMIT, MEMORY, MISMATCH. */
 assay_status assay_package_check(const char *package_path, assay_error *err) ASSAY_NODISCARD;
+
+/* The bundle is to be run on the runtime. */
+bool assay_package_is_planned(const assay_package *package, const char *runtime,
+                              const char *bundle);
+
+/* The executable of that digest and version made the package, or one that was merged into it. */
+bool assay_package_is_of_tool(const assay_package *package, const char *tool_sha256,
+                              const char *tool_version);
 
 /* The result of planned run i. A run whose result.json is not there comes back as MISSING with a
  * reason; one that is there and cannot be read as FAILED with the reader's words. Errors: MEMORY.

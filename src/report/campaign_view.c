@@ -171,14 +171,17 @@ static void set_case(assay_view_row *row, const assay_manifest *manifest,
   row->controlled = strcmp(a_case->kind, "sweep") == 0 || strcmp(a_case->kind, "batch") == 0;
 }
 
-/* Every case of every bundle on every runtime: what a complete campaign consists of. These rows
- * come first and are not searched for, since manifests and packages refuse names that occur twice.
+/* Every case of every bundle on every runtime that the matrix puts it on: what a complete campaign
+ * consists of. These rows come first and are not searched for, since manifests and packages refuse
+ * names that occur twice.
  */
 static void demand_rows(assay_view *view) {
   const assay_package *package = &view->package;
   for (size_t t = 0; t < package->n_runtimes; t++) {
     for (size_t b = 0; b < package->n_bundles; b++) {
       const assay_manifest *manifest = view->has_manifest[b] ? &view->manifests[b] : NULL;
+      if (!assay_package_is_planned(package, package->runtimes[t].name, package->bundles[b].name))
+        continue;
       for (size_t c = 0; manifest && c < manifest->n_cases; c++) {
         assay_view_row *row = &view->rows[view->n_rows++];
         *row = (assay_view_row){.runtime = package->runtimes[t].name,

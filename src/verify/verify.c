@@ -14,6 +14,7 @@
 #include "verify/verify_bytes.h"
 #include "verify/verify_findings.h"
 #include "verify/verify_jobs.h"
+#include "verify/verify_matrix.h"
 #include "verify/verify_pairs.h"
 #include "verify/verify_report.h"
 #include "verify/verify_run.h"
@@ -133,7 +134,7 @@ static assay_status list_cases(verification *v, assay_error *err) {
   return ASSAY_OK;
 }
 
-/* Every case of every bundle on every runtime in both modes, once. */
+/* Every case of every bundle on every runtime that the matrix puts it on, in both modes, once. */
 static void check_plan(verification *v) {
   const assay_package *package = &v->package;
   assay_verify_place at = {.findings = &v->findings, .file = ASSAY_PACKAGE_FILE};
@@ -142,6 +143,7 @@ static void check_plan(verification *v) {
       for (int mode = ASSAY_RESULT_TIMING; mode <= ASSAY_RESULT_PLACEMENT; mode++) {
         const char *bundle = package->bundles[v->cases[c].bundle].name;
         const char *name = v->manifests[v->cases[c].bundle].cases[v->cases[c].index].name;
+        if (!assay_package_is_planned(package, package->runtimes[r].name, bundle)) continue;
         char *folder =
             assay_result_folder(package->runtimes[r].name, bundle, name, (assay_result_mode)mode);
         int64_t n = 0;
@@ -197,6 +199,7 @@ static assay_status check_figures(verification *v, assay_error *err) {
   for (size_t i = 0; i < v->package.n_runtimes; i++)
     ASSAY_TRY(assay_verify_runtime_check(&v->scene, i, err));
   ASSAY_TRY(list_cases(v, err));
+  ASSAY_TRY(assay_verify_matrix_check(&v->scene, err));
   check_plan(v);
   check_no_other_runs(v);
   ASSAY_TRY(assay_verify_jobs_run(v->n_jobs, v->n_cases, case_job, v, err));

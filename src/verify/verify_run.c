@@ -374,8 +374,15 @@ static assay_status check_keys(const checking *c, assay_error *err) {
   const assay_package_runtime *runtime = assay_verify_run_runtime(package, run->planned->runtime);
   size_t bundle = assay_verify_run_bundle(package, run->planned->bundle);
   char external[65] = "", plan[65] = "";
-  assay_verify_text(&c->at, "keys.tool_sha256", keys->tool_sha256, package->tool_sha256);
-  assay_verify_text(&c->at, "tool_version", run->found.tool_version, package->tool_version);
+  if (package->n_sources == 0) {
+    assay_verify_text(&c->at, "keys.tool_sha256", keys->tool_sha256, package->tool_sha256);
+    assay_verify_text(&c->at, "tool_version", run->found.tool_version, package->tool_version);
+  } else {
+    assay_verify_holds(
+        &c->at, "keys.tool_sha256",
+        assay_package_is_of_tool(package, keys->tool_sha256, run->found.tool_version),
+        "an assay of one of the packages that were merged", keys->tool_sha256);
+  }
   if (runtime != NULL) {
     assay_verify_text(&c->at, "keys.runtime_sha256", keys->runtime_sha256, runtime->sha256);
     assay_verify_text(&c->at, "keys.library_sha256", keys->library_sha256, runtime->library_sha256);

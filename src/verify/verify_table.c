@@ -106,6 +106,9 @@ static void demand_rows(const assay_verify_scene *scene, const assay_verify_case
     for (size_t c = 0; c < n_cases; c++) {
       const assay_manifest *manifest = &scene->manifests[cases[c].bundle];
       const assay_manifest_case *one = &manifest->cases[cases[c].index];
+      if (!assay_package_is_planned(scene->package, scene->package->runtimes[r].name,
+                                    scene->package->bundles[cases[c].bundle].name))
+        continue;
       rows->items[rows->n++] = (assay_verify_row){
           .scene = scene,
           .runtime = scene->package->runtimes[r].name,
