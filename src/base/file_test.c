@@ -126,7 +126,7 @@ static void a_refused_write_leaves_nothing(void **state) {
   assay_status st = assay_file_write(path, bytes, 300000, &err);
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
   assay_free(bytes);
-  assert_int_equal(st, ASSAY_E_IO);
+  assert_int_equal(st, ASSAY_E_DISK);
   assert_non_null(strstr(err.text, "File too large"));
   assert_int_equal(test_folder_count(*state), 0);
 }

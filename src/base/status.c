@@ -3,6 +3,7 @@
  * terminal. */
 #include "base/status.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +36,9 @@ assay_status assay_fail(assay_error *err, assay_status status, const char *forma
 
 assay_status assay_fail_errno(assay_error *err, assay_status status, int errnum, const char *format,
                               ...) {
+  if (status == ASSAY_E_IO &&
+      (errnum == ENOSPC || errnum == EDQUOT || errnum == EFBIG || errnum == EIO))
+    status = ASSAY_E_DISK;
   if (err == NULL || err->status != ASSAY_OK) return status;
   char context[ASSAY_ERROR_TEXT_BYTES];
   va_list args;

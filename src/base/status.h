@@ -18,6 +18,7 @@
   X(LIMIT, "larger than assay is willing to handle")                                               \
   X(MISSING, "a library, provider or device is not here")                                          \
   X(IO, "the system refused to read or write")                                                     \
+  X(DISK, "the disk is full or does not work")                                                     \
   X(MEMORY, "out of memory")                                                                       \
   X(RUNTIME, "the inference runtime refused")                                                      \
   X(WORKER, "a child process died, hung or broke protocol")                                        \
@@ -45,7 +46,8 @@ typedef struct assay_error {
 assay_status assay_fail(assay_error *err, assay_status status, const char *format, ...)
     ASSAY_PRINTF(3, 4);
 
-/* As assay_fail, with ": " and the system's words for errnum (an errno) at the end. */
+/* As assay_fail, with ": " and the system's words for errnum (an errno) at the end. An IO that is
+ * the disk's fault (ENOSPC, EDQUOT, EFBIG, EIO) becomes a DISK, here and in what is returned. */
 assay_status assay_fail_errno(assay_error *err, assay_status status, int errnum, const char *format,
                               ...) ASSAY_PRINTF(4, 5);
 

@@ -45,6 +45,20 @@ static void the_systems_words_come_last(void **state) {
   assert_string_equal(err.text, "could not write 'a': No space left on device");
 }
 
+static void a_full_disk_has_a_status_of_its_own(void **state) {
+  (void)state;
+  static const int disk[] = {ENOSPC, EDQUOT, EFBIG, EIO}, other[] = {ENOENT, EACCES, EROFS};
+  for (size_t i = 0; i < sizeof disk / sizeof disk[0]; i++) {
+    assay_error err = {0};
+    assert_int_equal(assay_fail_errno(&err, ASSAY_E_IO, disk[i], "x"), ASSAY_E_DISK);
+    assert_int_equal(err.status, ASSAY_E_DISK);
+    assert_int_equal(assay_fail_errno(NULL, ASSAY_E_IO, disk[i], "x"), ASSAY_E_DISK);
+    assert_int_equal(assay_fail_errno(NULL, ASSAY_E_MISSING, disk[i], "x"), ASSAY_E_MISSING);
+  }
+  for (size_t i = 0; i < sizeof other / sizeof other[0]; i++)
+    assert_int_equal(assay_fail_errno(NULL, ASSAY_E_IO, other[i], "x"), ASSAY_E_IO);
+}
+
 static void arguments_cannot_break_the_line(void **state) {
   (void)state;
   assay_error err = {0};
@@ -81,6 +95,7 @@ int main(void) {
       cmocka_unit_test(context_goes_in_front_and_only_of_a_failure),
       cmocka_unit_test(no_error_to_write_to_is_fine),
       cmocka_unit_test(the_systems_words_come_last),
+      cmocka_unit_test(a_full_disk_has_a_status_of_its_own),
       cmocka_unit_test(arguments_cannot_break_the_line),
       cmocka_unit_test(a_long_text_is_cut_with_dots),
       cmocka_unit_test(every_status_has_name_and_text),

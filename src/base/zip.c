@@ -680,6 +680,9 @@ struct assay_zip_writer {
 };
 
 static assay_status fail_writer(assay_zip_writer *writer, zip_error_t *problem, assay_error *err) {
+  if (zip_error_system_type(problem) == ZIP_ET_SYS && zip_error_code_system(problem) != 0)
+    return assay_fail_errno(err, ASSAY_E_IO, zip_error_code_system(problem), "could not write '%s'",
+                            writer->path);
   assay_status status = zip_error_code_zip(problem) == ZIP_ER_MEMORY ? ASSAY_E_MEMORY : ASSAY_E_IO;
   return assay_fail(err, status, "could not write '%s': %s", writer->path,
                     zip_error_strerror(problem));

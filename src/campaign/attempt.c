@@ -451,12 +451,14 @@ static void take_process(const assay_child_result *child, assay_result_process *
 static assay_status check_disk(const attempt *a, assay_error *err) {
   struct statvfs disk;
   if (assay_result_passed(a->result)) return ASSAY_OK;
-  if (a->has_facts && strcmp(a->facts.status, assay_status_name(ASSAY_E_IO)) == 0)
-    return assay_fail(err, ASSAY_E_IO, "%s", a->facts.reason);
+  const assay_status disk_faults[] = {ASSAY_E_IO, ASSAY_E_DISK};
+  for (size_t i = 0; a->has_facts && i < N_OF(disk_faults); i++)
+    if (strcmp(a->facts.status, assay_status_name(disk_faults[i])) == 0)
+      return assay_fail(err, disk_faults[i], "%s", a->facts.reason);
   if (statvfs(a->folder, &disk) != 0 || (uint64_t)disk.f_bavail * disk.f_frsize >= FULL_BYTES)
     return ASSAY_OK;
   return assay_fail(
-      err, ASSAY_E_IO,
+      err, ASSAY_E_DISK,
       "a run did not pass, and the disk of '%s' is full: make room; the same line goes on",
       a->plan->spec->package_path);
 }

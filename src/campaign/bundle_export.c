@@ -603,7 +603,7 @@ assay_status assay_bundle_export(const assay_export_spec *spec, const char *path
   if (st == ASSAY_OK) st = make_weights(&e, err);
   if (st == ASSAY_OK) {
     st = build(&e, place, err);
-    if (st == ASSAY_E_IO) assay_error_in(err, "bundle '%s'", place);
+    if (st == ASSAY_E_IO || st == ASSAY_E_DISK) assay_error_in(err, "bundle '%s'", place);
   }
   e.result.elapsed_ns = assay_clock_raw_ns() - start_ns;
   if (st == ASSAY_OK && out != NULL) *out = e.result;

@@ -110,8 +110,8 @@ static assay_status make_temporary(const char *path, const char *kind, char **ou
                                    assay_error *err) {
   char *parent = parent_of(path);
   if (parent == NULL) return assay_fail_memory(err, strlen(path));
-  assay_status st = ASSAY_E_IO;
-  for (int i = 0; st == ASSAY_E_IO; i++) {
+  assay_status st = ASSAY_OK;
+  for (int i = 0; *out == NULL && st == ASSAY_OK; i++) {
     char *name =
         assay_format("%s/.%s.%s-%ld-%d", parent, assay_path_name(path), kind, (long)getpid(), i);
     if (name == NULL) {

@@ -50,8 +50,7 @@ static void sign(int fd) {
  * there now. */
 static assay_status try_once(const char *path, int *out_fd, assay_error *err) {
   int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (fd < 0)
-    return assay_fail(err, ASSAY_E_IO, "'%s' cannot be opened: %s", path, strerror(errno));
+  if (fd < 0) return assay_fail_errno(err, ASSAY_E_IO, errno, "could not open '%s'", path);
   *out_fd = -1;
   bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
   int why = locked ? EWOULDBLOCK : errno;
@@ -61,7 +60,7 @@ static assay_status try_once(const char *path, int *out_fd, assay_error *err) {
   }
   close(fd);
   if (why == EWOULDBLOCK || why == EINTR) return ASSAY_OK;
-  return assay_fail(err, ASSAY_E_IO, "'%s' cannot be locked: %s", path, strerror(why));
+  return assay_fail_errno(err, ASSAY_E_IO, why, "could not lock '%s'", path);
 }
 
 static int64_t now_ns(void) {

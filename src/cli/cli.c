@@ -20,6 +20,7 @@ int assay_cli_exit_status(assay_status status) {
   case ASSAY_OK:
     return ASSAY_EXIT_DONE;
   case ASSAY_E_MISSING:
+  case ASSAY_E_DISK:
     return ASSAY_EXIT_MISSING;
   case ASSAY_E_MEMORY:
   case ASSAY_E_WORKER:

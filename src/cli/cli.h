@@ -20,7 +20,7 @@
  * err->status; for STOPPED, that a signal stopped it, and 128 + signal. */
 int assay_cli_fail(const char *command, const assay_error *err);
 
-/* MISSING: 3. MEMORY, INTERNAL, WORKER: 4. IO: 2 (an output that cannot be written is unusable
+/* MISSING, DISK: 3. MEMORY, INTERNAL, WORKER: 4. IO: 2 (an output that cannot be written is unusable
  * input). MISMATCH, RUNTIME and the rest: 2. A command that means something else returns it itself.
  */
 int assay_cli_exit_status(assay_status status);

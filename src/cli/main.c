@@ -1,8 +1,11 @@
 /* assay: the table of commands, and nothing else. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "cli/cli.h"
@@ -72,12 +75,23 @@ static int dispatch(int argc, char **argv) {
   return say_unknown(argv[1]);
 }
 
+/* A pipe that its reader closed is wrong usage; else the disk is full, or what is like one. */
+static int finish_stdout(int status) {
+  struct stat info;
+  errno = 0;
+  if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+  const bool closed = errno == EPIPE || (fstat(STDOUT_FILENO, &info) == 0 &&
+                                         (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)));
+  /* an earlier write that failed, and not the last one, does not tell why */
+  fprintf(stderr, "assay: could not write to stdout%s%s\n", errno != 0 ? ": " : "",
+          errno != 0 ? strerror(errno) : "");
+  if (status != ASSAY_EXIT_DONE) return status;
+  return closed ? ASSAY_EXIT_USAGE : ASSAY_EXIT_MISSING;
+}
+
 int main(int argc, char **argv) {
   signal(SIGPIPE, SIG_IGN); /* a closed pipe shows as a write error below */
+  signal(SIGXFSZ, SIG_IGN); /* and so does a file that reaches the limit of its size */
   int status = dispatch(argc, argv);
-  if (fflush(stdout) != 0 || ferror(stdout)) {
-    fputs("assay: could not write to stdout\n", stderr);
-    if (status == ASSAY_EXIT_DONE) status = ASSAY_EXIT_USAGE;
-  }
-  return status;
+  return finish_stdout(status);
 }

@@ -80,11 +80,11 @@ static assay_status swap(const char *folder, const char *folder_new, const char 
                          assay_error *err) {
   ASSAY_TRY(assay_folder_remove(folder_old, err));
   if (rename(folder, folder_old) != 0 && errno != ENOENT) {
-    return assay_fail(err, ASSAY_E_IO, "could not move '%s' away: %s", folder, strerror(errno));
+    return assay_fail_errno(err, ASSAY_E_IO, errno, "could not move '%s' away", folder);
   }
   if (rename(folder_new, folder) != 0) {
-    return assay_fail(err, ASSAY_E_IO, "could not move '%s' to '%s': %s", folder_new, folder,
-                      strerror(errno));
+    return assay_fail_errno(err, ASSAY_E_IO, errno, "could not move '%s' to '%s'", folder_new,
+                            folder);
   }
   return assay_folder_remove(folder_old, err);
 }

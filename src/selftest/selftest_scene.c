@@ -3,6 +3,7 @@
  * campaign as users run it. */
 #include "selftest/selftest_scene.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -324,9 +325,9 @@ static void write_file(selftest_scene *s, const char *folder, const char *name, 
   need(s, path);
   if (selftest_failed(s)) return;
   FILE *file = fopen(path, "wbe");
-  bool whole = file != NULL && fwrite(bytes, 1, size_bytes, file) == size_bytes;
-  if (file != NULL && fclose(file) != 0) whole = false;
-  if (!whole) assay_fail(&s->err, ASSAY_E_IO, "could not write '%s'", path);
+  int failed = file == NULL || fwrite(bytes, 1, size_bytes, file) != size_bytes ? errno : 0;
+  if (file != NULL && fclose(file) != 0 && failed == 0) failed = errno;
+  if (failed) assay_fail_errno(&s->err, ASSAY_E_IO, failed, "could not write '%s'", path);
   assay_free(path);
 }
 
