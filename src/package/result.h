@@ -38,11 +38,11 @@
  *                                "coverage": 0.96}, …]}
  *   },
  *   "comparisons": [               every head with every reference; empty in placement mode
- *     {"head": "bid", "reference": "f32" | "f64" | "user", "gate": true, "kind": "classes",
- *      "atol": 0.001, "rtol": 0.003, "passed": true, "reason": "",
- *      "shape": "[1,100,2]", "dtype": "float32", "same_shape": true, "same_dtype": true,
- *      "n_compared": 180, …,       the members of assay_result_comparison, in its order
- *      "max_abs_at": {"index": 7, "got": 1.0, "want": 1.0}, …}
+ *     {"head": "bid", "reference": "f32" | "f64" | "user" | "same", "gate": true, "kind":
+ * "classes", "atol": 0.001, "rtol": 0.003, "passed": true, "reason": "", "shape": "[1,100,2]",
+ * "dtype": "float32", "same_shape": true, "same_dtype": true, "n_compared": 180, …,       the
+ * members of assay_result_comparison, in its order "max_abs_at": {"index": 7, "got": 1.0,
+ * "want": 1.0}, …}
  *   ],
  *   "numbers_reason": null | "one line",       why the numbers verdict is not a pass
  *   "placement": null | {…},                   the members of assay_result_placement
@@ -175,7 +175,7 @@ typedef struct assay_result_point {
  */
 typedef struct assay_result_comparison {
   char *head;
-  char *reference; /* "f32", "f64" or "user" */
+  char *reference; /* "f32", "f64" or "user"; "same": in the export's own precision, no gate */
   char *kind;      /* of the head: assay_head_kind_name */
   bool gate;       /* counts in the numbers verdict */
   double atol, rtol;

@@ -27,7 +27,7 @@ typedef struct assay_verify_comparison {
 
 /* All comparisons of one run. All zeroes is a valid empty one. */
 typedef struct assay_verify_numbers {
-  assay_verify_comparison *comparisons; /* in the order of heads, then f32, f64, user */
+  assay_verify_comparison *comparisons; /* in the order of heads, then f32, f64, user, same */
   size_t n;
   assay_verdict verdict;
   bool failed; /* the files cannot be compared at all: such a run is not done */
