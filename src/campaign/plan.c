@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -133,6 +134,20 @@ static assay_status read_bundle(assay_plan *plan, size_t i, assay_error *err) {
   return st == ASSAY_OK ? hash_external(bundle, err) : st;
 }
 
+/* Not the folder of an earlier bundle, under whatever name. */
+static assay_status check_not_again(const char *const *paths, size_t i, assay_error *err) {
+  struct stat one, other;
+  for (size_t j = 0; j < i; j++) {
+    if (strcmp(paths[i], paths[j]) == 0)
+      return assay_fail(err, ASSAY_E_ARGUMENT, "bundle '%s' is given twice", paths[i]);
+    if (stat(paths[i], &one) == 0 && stat(paths[j], &other) == 0 && one.st_dev == other.st_dev &&
+        one.st_ino == other.st_ino)
+      return assay_fail(err, ASSAY_E_ARGUMENT,
+                        "bundle '%s' is given twice: '%s' is the same folder", paths[i], paths[j]);
+  }
+  return ASSAY_OK;
+}
+
 static assay_status read_bundles(assay_plan *plan, assay_error *err) {
   size_t n = plan->spec->n_bundles;
   if (n == 0)
@@ -141,10 +156,7 @@ static assay_status read_bundles(assay_plan *plan, assay_error *err) {
   if (plan->bundles == NULL) return assay_fail_memory(err, n * sizeof *plan->bundles);
   plan->n_bundles = n;
   for (size_t i = 0; i < n; i++) {
-    for (size_t j = 0; j < i; j++)
-      if (strcmp(plan->spec->bundles[i], plan->spec->bundles[j]) == 0)
-        return assay_fail(err, ASSAY_E_ARGUMENT, "bundle '%s' is given twice",
-                          plan->spec->bundles[i]);
+    ASSAY_TRY(check_not_again(plan->spec->bundles, i, err));
     assay_status st = read_bundle(plan, i, err);
     if (st) {
       assay_error_in(err, "bundle '%s'", plan->spec->bundles[i]);
@@ -328,6 +340,11 @@ static assay_status resolve_runtime(assay_plan *plan, size_t i, assay_error *err
     ASSAY_TRY(copy_text(&runtime->library_version, "", err));
   ASSAY_TRY(name_runtime(plan, i, err));
   ASSAY_TRY(assay_runtime_spec_sha256(&runtime->spec, runtime->sha256, &runtime->json, err));
+  for (size_t j = 0; j < i && runtime->lacking == NULL; j++)
+    if (plan->runtimes[j].lacking == NULL && strcmp(plan->runtimes[j].sha256, runtime->sha256) == 0)
+      return assay_fail(err, ASSAY_E_ARGUMENT,
+                        "it is the same as runtime '%s': one library, provider and settings",
+                        plan->runtimes[j].spec.label);
   ASSAY_TRY(assay_session_plan_init(&runtime->spec, &session, err));
   assay_status st =
       assay_session_plan_options(&session, runtime->options_sha256, &runtime->options, err);

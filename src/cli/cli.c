@@ -158,6 +158,23 @@ static scan_result scan(const char *command, const struct argp *argp, int argc, 
   return SCAN_GO_ON;
 }
 
+/* argp fills paragraphs, which would break lines that are there to be copied: what a document ends
+ * with from "Example" on is printed as it is. */
+static int print_help(const struct argp *argp, char *name) {
+  const char *examples = argp->doc != NULL ? strstr(argp->doc, "Example") : NULL;
+  struct argp filled = *argp;
+  char *doc = NULL;
+  if (examples != NULL) {
+    doc = assay_strndup(argp->doc, (size_t)(examples - argp->doc));
+    if (doc == NULL) return ASSAY_EXIT_FAULT;
+    filled.doc = doc;
+  }
+  argp_help(&filled, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, name);
+  if (examples != NULL) printf("%s\n", examples);
+  assay_free(doc);
+  return ASSAY_EXIT_DONE;
+}
+
 bool assay_cli_parse(const char *command, const struct argp *argp, int argc, char **argv,
                      void *input, int *out_exit) {
   char name[64];
@@ -167,8 +184,7 @@ bool assay_cli_parse(const char *command, const struct argp *argp, int argc, cha
     *out_exit = ASSAY_EXIT_USAGE;
     return false;
   case SCAN_HELP:
-    argp_help(argp, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, name);
-    *out_exit = ASSAY_EXIT_DONE;
+    *out_exit = print_help(argp, name);
     return false;
   case SCAN_GO_ON:
     break;

@@ -20,15 +20,17 @@
  * err->status; for STOPPED, that a signal stopped it, and 128 + signal. */
 int assay_cli_fail(const char *command, const assay_error *err);
 
-/* MISSING, DISK: 3. MEMORY, INTERNAL, WORKER: 4. IO: 2 (an output that cannot be written is unusable
- * input). MISMATCH, RUNTIME and the rest: 2. A command that means something else returns it itself.
+/* MISSING, DISK: 3. MEMORY, INTERNAL, WORKER: 4. IO: 2 (an output that cannot be written is
+ * unusable input). MISMATCH, RUNTIME and the rest: 2. A command that means something else returns
+ * it itself.
  */
 int assay_cli_exit_status(assay_status status);
 
 /* Parses argv (argv[0] is the command's name) with argp, strictly: options by their whole names
  * ('_' is read as '-'); an unknown one is refused with the nearest known one, a missing value is
  * named: one line on stderr. --help (and
- * -?) print the whole help on stdout.
+ * -?) print the whole help on stdout; the argp's document ends with its examples, if it has any,
+ * which are printed line by line as they stand.
  * The argp's parser gets `input` in state->input; it returns ARGP_ERR_UNKNOWN for keys and
  * positional arguments that it does not take; to refuse a value it returns assay_cli_usage(state,
  * …). Returns true when the command should go on; false when it should return *out_exit. */

@@ -17,7 +17,6 @@
 #include "report/sink.h"
 
 #define BUNDLES_MAX   256
-#define THREADS_MAX   4096
 #define TIMEOUT_MAX_S (30.0 * 86400)
 
 enum {
@@ -77,7 +76,7 @@ static assay_status take(arguments *a, int key, const char *value) {
     a->has_vary = true;
     return ASSAY_OK;
   case KEY_THREADS:
-    return assay_text_parse_int(value, "--threads", 1, THREADS_MAX, &spec->threads, &a->err);
+    return assay_cli_parse_threads(value, ASSAY_CLI_THREADS_MAX, &spec->threads, &a->err);
   case KEY_TIMEOUT:
     ASSAY_TRY(assay_text_parse_real(value, "--timeout", 1e-3, TIMEOUT_MAX_S, &seconds, &a->err));
     spec->timeout_ns = (int64_t)(seconds * 1e9);
@@ -123,7 +122,8 @@ static const struct argp argp = {
     "Examples:\n"
     "  assay compare --vary 'session:graph_optimization_level=0|99' --bundle b -o pairs\n"
     "  assay compare --vary 'library=/opt/ort-1.23/libonnxruntime.so|/opt/ort/libonnxruntime.so' "
-    "--bundle b -o pairs\n"
+    "\\\n"
+    "    --bundle b -o pairs\n"
     "  assay compare --vary 'bundle=decomposed|attention24' -o pairs",
     NULL,
     NULL,

@@ -80,8 +80,9 @@ static const struct argp argp = {
     "providers they were built with (a list, not a promise: only a run shows that a provider "
     "works), "
     "and what the machine is.\v"
-    "Example: assay doctor --library /opt/ort/lib/libonnxruntime.so\n"
-    "Exit status: 0 described; 3 a library that was asked for cannot be used, or there is none.",
+    "Exit status: 0 described; 3 a library that was asked for cannot be used, or there is none.\n\n"
+    "Example:\n"
+    "  assay doctor --library /opt/ort/lib/libonnxruntime.so",
     NULL,
     NULL,
     NULL};

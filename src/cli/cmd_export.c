@@ -147,12 +147,12 @@ static const char doc[] =
     "Builds a bundle: the model as an ONNX file, cases with reference outputs that share nothing "
     "with it "
     "but the weights, and a manifest.\v"
-    "Example:\n"
+    "Examples:\n"
     "  assay export --model heptv2 --seed 42 --sweep 100,1000 -o bundle\n"
     "  assay export --checkpoint exp/checkpoints/checkpoint-100000.pth \\\n"
     "    --config exp/model_kwargs.pkl \\\n"
     "    --dataset cms_pf_ttbar/1:3.0.0 --data-dir tfds -o bundle\n"
-    "  assay run --bundle bundle -o package\n";
+    "  assay run --bundle bundle -o package";
 
 typedef struct export_args {
   assay_export_spec spec; /* but its config, name and cases' defaults */

@@ -90,12 +90,14 @@ static const struct argp argp = {
     "profile of "
     "ONNX Runtime, a PyTorch checkpoint, a pickle, a safetensors file (all three as data: nothing "
     "in them is run), a TFDS dataset (the folder of a version), an ArrayRecord file.\v"
-    "Example: assay inspect --json demo/bundles/attention-cld\n"
-    "         assay inspect --event 0 --split test data/cms_pf_ttbar/1/3.0.0\n"
-    "         assay inspect --save-npz weights.npz checkpoints/checkpoint-100000.pth\n"
     "Exit status: 0 described; 2 wrong usage, nothing there, damaged, or none of these (one line "
     "says what it "
-    "looks like), or a bundle whose files are not as its manifest says (described all the same).",
+    "looks like), or a bundle whose files are not as its manifest says (described all the "
+    "same).\n\n"
+    "Examples:\n"
+    "  assay inspect --json demo/bundles/attention-cld\n"
+    "  assay inspect --event 0 --split test data/cms_pf_ttbar/1/3.0.0\n"
+    "  assay inspect --save-npz weights.npz checkpoints/checkpoint-100000.pth",
     NULL,
     NULL,
     NULL};

@@ -116,10 +116,11 @@ static const struct argp argp = {
     "Writes PACKAGE/report/ (report.html, tables, plots) from the evidence in the package, prints "
     "the "
     "table, one line for each reason not to qualify, and as the last line the verdict.\v"
-    "Example: assay report demo --require-complete\n"
     "Exit status: 0 written (and, with --require-complete, qualified); 1 written, not qualified; 2 "
     "wrong "
-    "usage or no readable package.",
+    "usage or no readable package; 3 the disk is full.\n\n"
+    "Example:\n"
+    "  assay report demo --require-complete",
     NULL,
     NULL,
     NULL};

@@ -226,27 +226,23 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   return take(a, key, value) ? assay_cli_refuse(state, &a->err) : 0;
 }
 
-static const struct argp argp = {options,
-                                 parse,
-                                 "--bundle BUNDLE... -o PACKAGE",
-                                 "Runs every case of every bundle on every runtime: once timed and "
-                                 "compared with its references, once "
-                                 "profiled for where its nodes ran, each in a process of its own.\v"
-                                 "Killed at any moment, the same line goes on where it was; what "
-                                 "is done is recognised by its contents. "
-                                 "Exit status: 0 every run is there and passes, 1 not so (the last "
-                                 "line says what), 2 wrong usage or "
-                                 "unusable bundles, 3 nothing ran because a library or provider is "
-                                 "not here, 128 + signal when stopped "
-                                 "by one.\n\n"
-                                 "Examples:\n"
-                                 "  assay run --bundle attention/ --bundle heptv2/ -o package/\n"
-                                 "  assay run --runtime cpu --runtime "
-                                 "cpu@/opt/ort-1.27/lib/libonnxruntime.so --bundle attention/ "
-                                 "-o package/",
-                                 NULL,
-                                 NULL,
-                                 NULL};
+static const struct argp argp = {
+    options,
+    parse,
+    "--bundle BUNDLE... -o PACKAGE",
+    "Runs every case of every bundle on every runtime: once timed and compared with its "
+    "references, once profiled for where its nodes ran, each in a process of its own.\v"
+    "Killed at any moment, the same line goes on where it was; what is done is recognised by its "
+    "contents. Exit status: 0 every run is there and passes, 1 not so (the last line says what), 2 "
+    "wrong usage or unusable bundles, 3 nothing ran because a library or provider is not here, or "
+    "the disk is full, 128 + signal when stopped by one.\n\n"
+    "Examples:\n"
+    "  assay run --bundle attention/ --bundle heptv2/ -o package/\n"
+    "  assay run --runtime cpu --runtime cpu@/opt/ort-1.27/lib/libonnxruntime.so \\\n"
+    "    --bundle attention/ -o package/",
+    NULL,
+    NULL,
+    NULL};
 
 /* --- the end -------------------------------------------------------------------------------------
  */
@@ -256,6 +252,7 @@ static void print_json(const char *package, const assay_campaign_summary *summar
   assay_buf text = {0};
   assay_json_builder *b = assay_json_builder_create();
   assay_json_begin_object(b, NULL);
+  assay_json_put_string(b, "schema", "assay/run/1");
   assay_json_put_string(b, "package", package);
   assay_json_put_bool(b, "qualified", view->qualified);
   assay_json_put_int(b, "runs", (int64_t)summary->n_runs);

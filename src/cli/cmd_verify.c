@@ -74,12 +74,13 @@ static const struct argp argp = {
     "Checks every file of PACKAGE against its checksum tree, and derives every figure of its "
     "results and tables again from outputs, references, samples, profiles and logs. Needs no "
     "runtime, device or network.\v"
-    "Example: assay verify demo\n"
     "Prints one line for each problem, what was looked at, and as the last line VERIFIED or NOT "
     "VERIFIED with counts.\n"
     "--self-test makes small packages, one for each way in which known tools let a wrong result "
     "pass, and prints for each whether it was caught.\n"
-    "Exit status: 0 verified, or everything caught; 1 not; 2 wrong usage, or no package.",
+    "Exit status: 0 verified, or everything caught; 1 not; 2 wrong usage, or no package.\n\n"
+    "Example:\n"
+    "  assay verify demo",
     NULL,
     NULL,
     NULL};

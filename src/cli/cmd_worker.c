@@ -16,8 +16,6 @@
 #include "cli/cli.h"
 #include "runtime/find_library.h"
 
-#define THREADS_MAX ASSAY_CLI_THREADS_MAX
-
 enum {
   KEY_SPEC = 256,
   KEY_OUT,
@@ -106,7 +104,7 @@ static assay_status take_option(arguments *a, int key, const char *value) {
   case KEY_RUNS:
     return assay_text_parse_int(value, "--runs", 1, most, &task->placement_runs, &a->err);
   case KEY_THREADS:
-    return assay_text_parse_int(value, "--threads", 1, THREADS_MAX, &a->threads, &a->err);
+    return assay_text_parse_int(value, "--threads", 1, ASSAY_CLI_THREADS_MAX, &a->threads, &a->err);
   default:
     return assay_fail(&a->err, ASSAY_E_INTERNAL, "an option without a meaning");
   }
