@@ -341,7 +341,9 @@ static assay_status resolve_runtime(assay_plan *plan, size_t i, assay_error *err
   ASSAY_TRY(name_runtime(plan, i, err));
   ASSAY_TRY(assay_runtime_spec_sha256(&runtime->spec, runtime->sha256, &runtime->json, err));
   for (size_t j = 0; j < i && runtime->lacking == NULL; j++)
-    if (plan->runtimes[j].lacking == NULL && strcmp(plan->runtimes[j].sha256, runtime->sha256) == 0)
+    if (plan->runtimes[j].lacking == NULL &&
+        strcmp(plan->runtimes[j].spec.library, runtime->spec.library) == 0 &&
+        strcmp(plan->runtimes[j].sha256, runtime->sha256) == 0)
       return assay_fail(err, ASSAY_E_ARGUMENT,
                         "it is the same as runtime '%s': one library, provider and settings",
                         plan->runtimes[j].spec.label);
