@@ -1,48 +1,66 @@
 /* The attention backbone: models.md B.3 and B.4. A layer is two passes over the tiles: keys and
  * values of all rows must be there before the first query looks at them. */
-#include <math.h>
 
 #include "reference/ref_run.h"
 
-void ref_attention_prepare(ref_run *run) {
-  const assay_mlpf_config *c = run->config;
-  int64_t heads = run->n_events * c->num_heads;
-  bool mask_keys = c->key_mask == ASSAY_MLPF_KEY_MASK_ALL;
-  run->n_slots = ref_whole_panels(run->n_elems);
-  run->encoded = ref_arena_alloc(run->arena, run->n_rows * c->embedding_dim, sizeof(real));
-  run->queries = ref_arena_alloc(run->arena, run->n_rows * c->embedding_dim, sizeof(real));
-  run->keys = ref_arena_alloc(run->arena, heads * run->n_slots * c->head_dim, sizeof(real));
-  run->values =
-      ref_arena_alloc(run->arena, heads * run->n_slots * ref_padded_dim(c->head_dim), sizeof(real));
-  run->slot = ref_arena_alloc(run->arena, run->n_rows, sizeof *run->slot);
-  run->n_keys = ref_arena_alloc(run->arena, run->n_events, sizeof *run->n_keys);
+void ref_memory_prepare(ref_run *run, int64_t heads, int64_t dim, bool mask_keys, ref_memory *out) {
+  int64_t n_slots = ref_whole_panels(run->n_elems), n = run->n_events * heads * n_slots;
+  *out = (ref_memory){
+      .heads = heads,
+      .dim = dim,
+      .n_slots = n_slots,
+      .slot = ref_arena_alloc(run->arena, run->n_rows, sizeof *out->slot),
+      .n_keys = ref_arena_alloc(run->arena, run->n_events, sizeof *out->n_keys),
+      .keys = ref_arena_alloc(run->arena, n * dim, sizeof(real)),
+      .values = ref_arena_alloc(run->arena, n * ref_padded_dim(dim), sizeof(real)),
+  };
   if (run->arena->status) return;
   for (int64_t b = 0; b < run->n_events; b++) {
-    int64_t n = 0;
     for (int64_t row = b * run->n_elems; row < (b + 1) * run->n_elems; row++) {
       bool admitted = !mask_keys || run->mask[row] > 0;
-      run->slot[row] = admitted ? (int32_t)n++ : -1;
+      out->slot[row] = admitted ? (int32_t)out->n_keys[b]++ : -1;
     }
-    run->n_keys[b] = n;
   }
 }
 
-/* Puts one projected row among the queries, keys and values of its event, head by head. */
-static void place_row(ref_run *run, int64_t event, int64_t element, const real *q, const real *k,
-                      const real *v) {
-  int64_t d = run->config->head_dim, padded = ref_padded_dim(d);
-  real scale = (real)(1 / sqrt((double)d));
-  int64_t slot = run->slot[event * run->n_elems + element];
-  for (int64_t h = 0; h < run->config->num_heads; h++, q += d, k += d, v += d) {
+void ref_memory_place(const ref_run *run, const ref_memory *memory, int64_t event, int64_t element,
+                      const real *key, const real *value) {
+  int64_t d = memory->dim, padded = ref_padded_dim(d);
+  int64_t slot = memory->slot[event * run->n_elems + element];
+  if (slot < 0) return;
+  for (int64_t h = 0; h < memory->heads; h++, key += d, value += d) {
+    int64_t head = event * memory->heads + h;
+    real *panel = memory->keys + head * memory->n_slots * d + slot / REF_PANEL * REF_PANEL * d;
+    real *to = memory->values + (head * memory->n_slots + slot) * padded;
+    for (int64_t i = 0; i < d; i++) panel[i * REF_PANEL + slot % REF_PANEL] = key[i];
+    for (int64_t i = 0; i < d; i++) to[i] = value[i];
+  }
+}
+
+void ref_attention_prepare(ref_run *run) {
+  const assay_mlpf_config *c = run->config;
+  run->encoded = ref_arena_alloc(run->arena, run->n_rows * c->embedding_dim, sizeof(real));
+  run->queries = ref_arena_alloc(run->arena, run->n_rows * c->embedding_dim, sizeof(real));
+  ref_memory_prepare(run, c->num_heads, c->head_dim, c->key_mask == ASSAY_MLPF_KEY_MASK_ALL,
+                     &run->memory);
+}
+
+/* Puts one projected row among the queries of its event, head by head. */
+static void place_query(ref_run *run, int64_t event, int64_t element, const real *q, real scale) {
+  int64_t d = run->config->head_dim;
+  for (int64_t h = 0; h < run->config->num_heads; h++, q += d) {
     int64_t head = event * run->config->num_heads + h;
     real *query = run->queries + (head * run->n_elems + element) * d;
     for (int64_t i = 0; i < d; i++) query[i] = q[i] * scale;
-    if (slot < 0) continue;
-    real *panel = run->keys + head * run->n_slots * d + slot / REF_PANEL * REF_PANEL * d;
-    real *value = run->values + (head * run->n_slots + slot) * padded;
-    for (int64_t i = 0; i < d; i++) panel[i * REF_PANEL + slot % REF_PANEL] = k[i];
-    for (int64_t i = 0; i < d; i++) value[i] = v[i];
   }
+}
+
+static bool is_decomposed(const ref_run *run) { /* as far as that makes a difference */
+  return run->plan.backbone && run->plan.decomposed;
+}
+
+static ref_plan_scale scale_of(const ref_run *run) {
+  return ref_plan_scale_of(run->config->head_dim, is_decomposed(run) && run->plan.scores);
 }
 
 /* (9), (10) and (5). The last layer asks with the encoder's output, which no norm has touched. */
@@ -56,37 +74,44 @@ static void project_tile(void *context, int64_t task, int thread) {
   bool last = run->layer == run->config->num_convs - 1;
   const real *normed = scratch->input, *asking = last ? run->encoded + tile.row * e : normed;
   real *q = scratch->hidden, *kv = scratch->hidden2;
-  ref_linear q_part = {e, e, in->weight, in->bias};
-  ref_linear kv_part = {e, 2 * e, in->weight + e * e, in->bias + e};
+  ref_linear q_part = {e, e, in->weight, in->bias, in->half};
+  ref_linear kv_part = {e, 2 * e, in->weight + e * e, in->bias + e, in->half};
+  real scale = (real)scale_of(run).of_queries;
   ref_layer_norm(run, &layer->norm0, run->x + tile.row * e, tile.n, scratch->input);
   ref_layer_linear(run, &q_part, asking, tile.n, REF_ACT_NONE, q);
   ref_layer_linear(run, &kv_part, normed, tile.n, REF_ACT_NONE, kv);
   for (int64_t i = 0; i < tile.n; i++) {
     const real *k = kv + i * 2 * e;
-    place_row(run, tile.event, tile.first + i, q + i * e, k, k + e);
+    place_query(run, tile.event, tile.first + i, q + i * e, scale);
+    ref_memory_place(run, &run->memory, tile.event, tile.first + i, k, k + e);
   }
 }
 
 /* (7): all heads of the tile's rows, side by side in out [n, E]. */
 static void attend_tile(const ref_run *run, const ref_tile *tile, ref_scratch *scratch, real *out) {
-  int64_t d = run->config->head_dim, e = run->config->embedding_dim;
-  for (int64_t h = 0; h < run->config->num_heads; h++) {
-    int64_t head = tile->event * run->config->num_heads + h;
+  const ref_memory *memory = &run->memory;
+  int64_t d = memory->dim, e = run->config->embedding_dim;
+  bool decomposed = is_decomposed(run);
+  for (int64_t h = 0; h < memory->heads; h++) {
+    int64_t head = tile->event * memory->heads + h;
     for (int64_t i = 0; i < tile->n; i += REF_QUERIES) {
       ref_attention attention = {
           .queries = run->queries + (head * run->n_elems + tile->first + i) * d,
           .n_queries = tile->n - i < REF_QUERIES ? tile->n - i : REF_QUERIES,
-          .keys = run->keys + head * run->n_slots * d,
-          .values = run->values + head * run->n_slots * ref_padded_dim(d),
-          .n_keys = run->n_keys[tile->event],
+          .keys = memory->keys + head * memory->n_slots * d,
+          .values = memory->values + head * memory->n_slots * ref_padded_dim(d),
+          .n_keys = memory->n_keys[tile->event],
           .dim = d,
           .out = out + i * e + h * d,
           .out_stride = e,
+          .half_scores = run->plan.scores,
+          .score_scale = (real)scale_of(run).of_scores,
           .scratch = scratch->attention,
       };
-      run->kernels->attend(&attention);
+      (decomposed ? run->kernels->attend_half : run->kernels->attend)(&attention);
     }
   }
+  ref_layer_round(run, run->plan.backbone, out, tile->n * e);
 }
 
 /* (8), (11) and (12). */
@@ -99,7 +124,9 @@ static void finish_tile(void *context, int64_t task, int thread) {
   real *x = run->x + tile.row * e;
   attend_tile(run, &tile, scratch, scratch->input);
   ref_layer_linear(run, &layer->mha.out, scratch->input, tile.n, REF_ACT_NONE, scratch->output);
+  ref_run_keep(run, REF_TAP_ATTENTION, &tile, scratch->output);
   for (int64_t i = 0; i < tile.n * e; i++) x[i] += scratch->output[i];
+  ref_layer_round(run, run->plan.backbone, x, tile.n * e);
   ref_layer_ffn(run, &layer->norm1, &layer->ffn, &tile, scratch, x);
 }
 

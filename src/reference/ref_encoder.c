@@ -22,7 +22,8 @@ static void add_type(ref_run *run, const ref_tile *tile, int64_t type, ref_scrat
   ref_linear own = {.n_in = w,
                     .n_out = e,
                     .weight = mlp->last.weight + type * e * w,
-                    .bias = mlp->last.bias + type * e};
+                    .bias = mlp->last.bias + type * e,
+                    .half = mlp->last.half};
   int64_t n = rows_of_type(run, tile, type, scratch->rows_of_type);
   for (int64_t i = 0; i < n; i++) {
     memcpy(scratch->hidden2 + i * w, scratch->hidden + scratch->rows_of_type[i] * w,
@@ -48,6 +49,7 @@ static void encode_tile(void *context, int64_t task, int thread) {
       scratch->input[i * f + j] = ref_run_feature(run, tile.row + i, j);
     }
   }
+  ref_layer_round(run, run->plan.encoder, scratch->input, tile.n * f);
   ref_layer_mlp3_hidden(run, mlp, scratch->input, tile.n, scratch->hidden);
   if (run->config->input_encoding == ASSAY_MLPF_JOINT) {
     ref_layer_linear(run, &mlp->last, scratch->hidden, tile.n, REF_ACT_NONE, x);

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/tensor.h"
 #include "reference/ref_mlpf.h"
+#include "reference/ref_plan.h"
 
 typedef struct ref_job {
   const assay_mlpf_config *config;
@@ -19,6 +20,8 @@ typedef struct ref_job {
   int threads;               /* at least 1 */
   bool (*cancelled)(void *); /* as in assay_ref_options */
   void *cancelled_arg;
+  ref_plan plan;
+  const assay_ref_tap *tap; /* or NULL */
   /* Outputs, the caller's, zeroed; float or double as the function's name says. */
   void *binary;               /* [B, N, 2] */
   void *classes;              /* [B, N, C] */
@@ -27,7 +30,7 @@ typedef struct ref_job {
   assay_ref_margins *margins; /* always written */
 } ref_job;
 
-/* Errors: ARGUMENT (weights), STOPPED, MEMORY. */
+/* Errors: ARGUMENT (weights), STOPPED, MEMORY, and those of the tap. */
 assay_status ref_eval_f32(const ref_job *job, assay_error *err) ASSAY_NODISCARD;
 assay_status ref_eval_f64(const ref_job *job, assay_error *err) ASSAY_NODISCARD;
 

@@ -31,19 +31,27 @@ static void represent(ref_run *run, int task, const ref_tile *tile, ref_scratch 
   memcpy(g, f, (size_t)(tile->n * dim) * sizeof(real));
   if (readout->present) {
     const real *added = run->readout_added[task] + tile->event * dim;
+    ref_layer_round(run, run->plan.readout, g, tile->n * dim);
     for (int64_t i = 0; i < tile->n; i++) {
       for (int64_t j = 0; j < dim; j++) g[i * dim + j] += added[j];
     }
+    ref_layer_round(run, run->plan.readout, g, tile->n * dim);
     ref_layer_ffn(run, &readout->post_norm, &readout->ffn, tile, scratch, g);
+    ref_run_keep(run, REF_TAP_READOUT + task, tile, g);
   }
-  if (final_norm->weight != NULL) ref_layer_norm(run, final_norm, g, tile->n, g);
+  ref_layer_round(run, run->plan.heads, g, tile->n * dim);
+  if (final_norm->weight != NULL) {
+    ref_layer_norm(run, final_norm, g, tile->n, g);
+    ref_run_keep(run, REF_TAP_NORM + task, tile, g);
+  }
 }
 
 /* A classification head's outputs for the tile's rows: finite, and +0 at padding. */
-static void classify(ref_run *run, const ref_mlp3 *mlp, const ref_tile *tile, ref_scratch *scratch,
-                     real *out) {
+static void classify(ref_run *run, const ref_mlp3 *mlp, int tap, const ref_tile *tile,
+                     ref_scratch *scratch, real *out) {
   int64_t n_out = mlp->last.n_out;
   ref_layer_head(run, mlp, scratch->kept, tile->n, scratch, out);
+  ref_run_keep(run, tap, tile, out);
   for (int64_t i = 0; i < tile->n; i++) {
     bool valid = run->mask[tile->row + i] > 0;
     for (int64_t j = i * n_out; j < (i + 1) * n_out; j++)
@@ -132,11 +140,19 @@ static real energy_of(const ref_run *run, int64_t row, const real *momentum) {
   return finite_or_zero(e) + (correction > 0 || isnan(correction) ? correction : 0);
 }
 
+/* values lie ASSAY_MLPF_N_TARGETS apart */
+static void keep_target(const ref_run *run, int target, const ref_tile *tile, const real *values) {
+  real *to = run->taps[REF_TAP_REGRESSION + target].tensor.data;
+  if (to == NULL) return;
+  for (int64_t i = 0; i < tile->n; i++) to[tile->row + i] = values[i * ASSAY_MLPF_N_TARGETS];
+}
+
 static void regress_tile(ref_run *run, const ref_tile *tile, ref_scratch *scratch) {
   enum { N = ASSAY_MLPF_N_TARGETS };
   real *momentum = run->momentum + tile->row * N;
   for (int target = 0; target < N; target++) {
     regress(run, target, tile, scratch, momentum + target, /*stride=*/N);
+    keep_target(run, target, tile, momentum + target);
   }
   for (int64_t i = 0; i < tile->n; i++) {
     real *row = momentum + i * N;
@@ -152,8 +168,8 @@ static void heads_of_tile(void *context, int64_t number, int thread) {
   ref_scratch *scratch = &run->scratch[thread];
   const ref_tile tile = ref_run_tile(run, number);
   represent(run, REF_CLASSIFICATION, &tile, scratch);
-  classify(run, &run->model.binary, &tile, scratch, run->binary + tile.row * 2);
-  classify(run, &run->model.classes, &tile, scratch,
+  classify(run, &run->model.binary, REF_TAP_BINARY, &tile, scratch, run->binary + tile.row * 2);
+  classify(run, &run->model.classes, REF_TAP_CLASSES, &tile, scratch,
            run->classes + tile.row * run->config->num_classes);
   represent(run, REF_REGRESSION, &tile, scratch);
   regress_tile(run, &tile, scratch);

@@ -1,5 +1,4 @@
 /* The HEPTv2 backbone: models.md B.5, with the hashing of ref_hash.h. */
-#include <math.h>
 #include <string.h>
 
 #include "reference/ref_run.h"
@@ -87,15 +86,21 @@ static void add_positions(const ref_run *run, const ref_heptv2_layer *layer, con
     coordinates[2 * i] = (real)run->eta[tile->row + i];
     coordinates[2 * i + 1] = (real)run->phi[tile->row + i];
   }
+  ref_layer_round(run, run->plan.backbone, coordinates, 2 * tile->n);
   ref_layer_linear(run, &layer->position_in, coordinates, tile->n, REF_ACT_NONE, scratch->hidden);
   ref_layer_norm(run, &layer->position_norm, scratch->hidden, tile->n, scratch->hidden);
-  run->kernels->bias_act(scratch->hidden, /*bias=*/NULL, tile->n, layer->position_norm.dim,
-                         REF_ACT_SILU);
+  (run->plan.backbone ? run->kernels->bias_act_half : run->kernels->bias_act)(
+      scratch->hidden, /*bias=*/NULL, tile->n, layer->position_norm.dim, REF_ACT_SILU);
   ref_layer_linear(run, &layer->position_out, scratch->hidden, tile->n, REF_ACT_NONE, out);
   for (int64_t i = 0; i < tile->n * e; i++) out[i] += x[i];
+  ref_layer_round(run, run->plan.backbone, out, tile->n * e);
 }
 
-/* (15) to (17), q with the factor 1/sqrt(d) of (18). */
+static ref_plan_scale scale_of(const ref_run *run) {
+  return ref_plan_scale_of(run->config->head_dim, run->plan.backbone);
+}
+
+/* (15) to (17), q with the factor 1/sqrt(d) of (18) where that is folded. */
 static void project_tile(void *context, int64_t task, int thread) {
   ref_run *run = context;
   ref_scratch *scratch = &run->scratch[thread];
@@ -112,7 +117,7 @@ static void project_tile(void *context, int64_t task, int thread) {
   }
   ref_layer_linear(run, &layer->q, u, tile.n, REF_ACT_NONE, projected);
   ref_layer_norm(run, &layer->q_norm, projected, tile.n * c->num_heads, projected);
-  split_heads(run, &tile, projected, (real)(1 / sqrt((double)c->head_dim)), run->queries);
+  split_heads(run, &tile, projected, (real)scale_of(run).of_queries, run->queries);
   ref_layer_linear(run, &layer->k, u, tile.n, REF_ACT_NONE, projected);
   ref_layer_norm(run, &layer->k_norm, projected, tile.n * c->num_heads, projected);
   split_heads(run, &tile, projected, /*scale=*/1, run->keys);
@@ -188,10 +193,13 @@ static void attend_buckets(const ref_run *run, int64_t event, int64_t head, cons
           .out = scratch->bucket_out + i * d,
           .out_stride = d,
           .lse = scratch->bucket_lse + i,
+          .half_scores = run->plan.backbone,
+          .score_scale = (real)scale_of(run).of_scores,
           .scratch = scratch->attention,
       };
-      run->kernels->attend(&attention);
+      (run->plan.backbone ? run->kernels->attend_half : run->kernels->attend)(&attention);
     }
+    ref_layer_round(run, run->plan.backbone, scratch->bucket_out, bs * d);
     for (int64_t i = 0; i < bs; i++) {
       int64_t element = perm[first + i];
       memcpy(out + element * d, scratch->bucket_out + i * d, (size_t)d * sizeof(real));
@@ -247,19 +255,24 @@ static void finish_tile(void *context, int64_t task, int thread) {
   const ref_tile tile = ref_run_tile(run, task);
   const ref_heptv2_layer *layer = &run->stack->heptv2[run->layer];
   int64_t e = run->config->embedding_dim;
-  real *x = run->x + tile.row * e, *z = scratch->input;
-  ref_layer_linear(run, &layer->out, run->merged + tile.row * e, tile.n, REF_ACT_NONE,
-                   scratch->output);
+  bool half = run->plan.backbone;
+  real *x = run->x + tile.row * e, *merged = run->merged + tile.row * e, *z = scratch->input;
+  ref_layer_round(run, half, merged, tile.n * e);
+  ref_layer_linear(run, &layer->out, merged, tile.n, REF_ACT_NONE, scratch->output);
+  ref_run_keep(run, REF_TAP_ATTENTION, &tile, scratch->output);
   for (int64_t i = 0; i < tile.n * e; i++) x[i] += scratch->output[i];
+  ref_layer_round(run, half, x, tile.n * e);
   ref_layer_norm(run, &layer->norm2, x, tile.n, z);
   ref_layer_linear(run, &layer->gate, z, tile.n, REF_ACT_NONE, scratch->hidden);
   ref_layer_linear(run, &layer->up, z, tile.n, REF_ACT_NONE, scratch->hidden2);
-  run->kernels->gated_silu(scratch->hidden, scratch->hidden2, tile.n * layer->gate.n_out);
+  (half ? run->kernels->gated_silu_half
+        : run->kernels->gated_silu)(scratch->hidden, scratch->hidden2, tile.n * layer->gate.n_out);
   ref_layer_linear(run, &layer->down, scratch->hidden, tile.n, REF_ACT_NONE, scratch->output);
   for (int64_t i = 0; i < tile.n; i++) {
     bool valid = run->mask[tile.row + i] > 0;
     for (int64_t j = i * e; j < (i + 1) * e; j++) x[j] = valid ? x[j] + scratch->output[j] : 0;
   }
+  ref_layer_round(run, half, x, tile.n * e);
 }
 
 void ref_heptv2_layer_run(ref_run *run) {

@@ -55,59 +55,88 @@ SIMD_INLINE void store_part(real *to, vec v, int64_t n) {
   for (int64_t i = 0; i < n; i++) to[i] = lanes[i];
 }
 
-/* One row of bias_act; act is a constant where this is inlined. */
-SIMD_INLINE void bias_act_row(real *x, const real *bias, int64_t cols, ref_act act) {
+/* v, rounded where an operation ends in an FP16 block; half is a constant where this is inlined. */
+SIMD_INLINE vec end_of(vec v, bool half) {
+  return half ? vec_half(v) : v;
+}
+
+/* In an FP16 block SiLU is two operations. */
+SIMD_INLINE vec silu(vec x, bool half) {
+  if (half) return vec_half(x * vec_half((real)1 / ((real)1 + vec_exp(-x))));
+  return sigmoid_times(x);
+}
+
+SIMD_INLINE vec end_in_activation(vec v, ref_act act, bool half) {
+  if (act == REF_ACT_NONE) return v;
+  return act == REF_ACT_SILU ? silu(v, half) : end_of(activate(v, act), half);
+}
+
+/* One row of bias_act; act and half are constants where this is inlined. */
+SIMD_INLINE void bias_act_row(real *x, const real *bias, int64_t cols, ref_act act, bool half) {
   int64_t whole = cols - cols % LANES, rest = cols % LANES;
   for (int64_t i = 0; i < whole; i += LANES) {
-    vec v = vec_load(x + i);
-    if (bias != NULL) v += vec_load(bias + i);
-    vec_store(x + i, activate(v, act));
+    vec v = end_of(vec_load(x + i), half);
+    if (bias != NULL) v = end_of(v + vec_load(bias + i), half);
+    vec_store(x + i, end_in_activation(v, act, half));
   }
   if (rest > 0) {
-    vec v = load_part(x + whole, rest);
-    if (bias != NULL) v += load_part(bias + whole, rest);
-    store_part(x + whole, activate(v, act), rest);
+    vec v = end_of(load_part(x + whole, rest), half);
+    if (bias != NULL) v = end_of(v + load_part(bias + whole, rest), half);
+    store_part(x + whole, end_in_activation(v, act, half), rest);
   }
 }
 
-static void bias_act(real *x, const real *bias, int64_t rows, int64_t cols, ref_act act) {
+SIMD_INLINE void bias_act_rows(real *x, const real *bias, int64_t rows, int64_t cols, ref_act act,
+                               bool half) {
   for (int64_t row = 0; row < rows; row++) {
     real *at = x + row * cols;
     switch (act) {
     case REF_ACT_NONE:
-      bias_act_row(at, bias, cols, REF_ACT_NONE);
+      bias_act_row(at, bias, cols, REF_ACT_NONE, half);
       break;
     case REF_ACT_ELU:
-      bias_act_row(at, bias, cols, REF_ACT_ELU);
+      bias_act_row(at, bias, cols, REF_ACT_ELU, half);
       break;
     case REF_ACT_RELU:
-      bias_act_row(at, bias, cols, REF_ACT_RELU);
+      bias_act_row(at, bias, cols, REF_ACT_RELU, half);
       break;
     case REF_ACT_RELU6:
-      bias_act_row(at, bias, cols, REF_ACT_RELU6);
+      bias_act_row(at, bias, cols, REF_ACT_RELU6, half);
       break;
     case REF_ACT_LEAKYRELU:
-      bias_act_row(at, bias, cols, REF_ACT_LEAKYRELU);
+      bias_act_row(at, bias, cols, REF_ACT_LEAKYRELU, half);
       break;
     case REF_ACT_GELU:
-      bias_act_row(at, bias, cols, REF_ACT_GELU);
+      bias_act_row(at, bias, cols, REF_ACT_GELU, half);
       break;
     case REF_ACT_SILU:
-      bias_act_row(at, bias, cols, REF_ACT_SILU);
+      bias_act_row(at, bias, cols, REF_ACT_SILU, half);
       break;
     }
   }
 }
 
-static void gated_silu(real *gate, const real *up, int64_t n) {
+static void bias_act(real *x, const real *bias, int64_t rows, int64_t cols, ref_act act) {
+  bias_act_rows(x, bias, rows, cols, act, /*half=*/false);
+}
+
+SIMD_INLINE vec gated(vec gate, vec up, bool half) {
+  return end_of(silu(gate, half) * up, half);
+}
+
+SIMD_INLINE void gate_all(real *gate, const real *up, int64_t n, bool half) {
   int64_t whole = n - n % LANES, rest = n % LANES;
   for (int64_t i = 0; i < whole; i += LANES) {
-    vec_store(gate + i, sigmoid_times(vec_load(gate + i)) * vec_load(up + i));
+    vec_store(gate + i, gated(vec_load(gate + i), vec_load(up + i), half));
   }
   if (rest > 0) {
-    vec v = sigmoid_times(load_part(gate + whole, rest)) * load_part(up + whole, rest);
+    vec v = gated(load_part(gate + whole, rest), load_part(up + whole, rest), half);
     store_part(gate + whole, v, rest);
   }
+}
+
+static void gated_silu(real *gate, const real *up, int64_t n) {
+  gate_all(gate, up, n, /*half=*/false);
 }
 
 static void exp_shifted(real *x, const real *shift, int64_t n) {
@@ -149,7 +178,8 @@ static void layer_norm(const real *x, const real *weight, const real *bias, int6
   }
 }
 
-static void rms_norm(const real *x, const real *weight, int64_t rows, int64_t cols, real *out) {
+SIMD_INLINE void rms_norm_rows(const real *x, const real *weight, int64_t rows, int64_t cols,
+                               real *out, bool half) {
   const real eps = (real)1e-6;
   int64_t whole = cols - cols % LANES, rest = cols % LANES;
   for (int64_t row = 0; row < rows; row++, x += cols, out += cols) {
@@ -158,10 +188,18 @@ static void rms_norm(const real *x, const real *weight, int64_t rows, int64_t co
     for (int64_t i = 0; i < whole; i += LANES) squares += vec_load(x + i) * vec_load(x + i);
     real scale = 1 / SIMD_LIBM(sqrt)(vec_sum(squares) / (real)cols + eps);
     for (int64_t i = 0; i < whole; i += LANES) {
-      vec_store(out + i, vec_load(x + i) * scale * vec_load(weight + i));
+      vec normalised = end_of(vec_load(x + i) * scale, half);
+      vec_store(out + i, end_of(normalised * vec_load(weight + i), half));
     }
-    for (int64_t i = whole; i < cols; i++) out[i] = x[i] * scale * weight[i];
+    if (rest > 0) {
+      vec normalised = end_of(last * scale, half);
+      store_part(out + whole, end_of(normalised * load_part(weight + whole, rest), half), rest);
+    }
   }
+}
+
+static void rms_norm(const real *x, const real *weight, int64_t rows, int64_t cols, real *out) {
+  rms_norm_rows(x, weight, rows, cols, out, /*half=*/false);
 }
 
 /* ---- attention ---- */
@@ -182,8 +220,10 @@ enum {
 _Static_assert(PANEL_VECS >= 1, "a panel is at least one vector");
 _Static_assert(REF_QUERIES % QUERIES_AT_ONCE == 0, "query groups are whole");
 
-/* scores[i, j] = q[i]·k[j] for QUERIES_AT_ONCE queries and the keys of one panel. */
-SIMD_INLINE void score_panel(const real *queries, const real *panel, int64_t dim, real *scores) {
+/* scores[i, j] = q[i]·k[j] for QUERIES_AT_ONCE queries and the keys of one panel; rows of scores
+ * are stride apart. */
+SIMD_INLINE void score_panel(const real *queries, const real *panel, int64_t dim, real *scores,
+                             int64_t stride) {
   vec sum[QUERIES_AT_ONCE][PANEL_VECS] = {0};
   for (int64_t c = 0; c < dim; c++) {
     for (int v = 0; v < PANEL_VECS; v++) {
@@ -193,20 +233,21 @@ SIMD_INLINE void score_panel(const real *queries, const real *panel, int64_t dim
   }
   for (int i = 0; i < QUERIES_AT_ONCE; i++) {
     for (int v = 0; v < PANEL_VECS; v++) {
-      vec_store(scores + i * KEYS_AT_ONCE + v * LANES, sum[i][v]);
+      vec_store(scores + i * stride + v * LANES, sum[i][v]);
     }
   }
 }
 
 /* sums[i] += sum_j p[i,j] v[j] for QUERIES_AT_ONCE queries, PANEL_VECS vectors of the value rows,
- * and a few keys: each few are added up by themselves first, which keeps rounding errors small. */
-SIMD_INLINE void weigh_values(const real *weights, const real *values, int64_t n_keys, int64_t dim,
-                              real *sums) {
+ * and a few keys: each few are added up by themselves first, which keeps rounding errors small.
+ * Rows of weights are stride apart. */
+SIMD_INLINE void weigh_values(const real *weights, int64_t stride, const real *values,
+                              int64_t n_keys, int64_t dim, real *sums) {
   vec sum[QUERIES_AT_ONCE][PANEL_VECS] = {0};
   for (int64_t j = 0; j < n_keys; j++) {
     for (int v = 0; v < PANEL_VECS; v++) {
       vec value = vec_load(values + j * dim + v * LANES);
-      for (int i = 0; i < QUERIES_AT_ONCE; i++) sum[i][v] += weights[i * KEYS_AT_ONCE + j] * value;
+      for (int i = 0; i < QUERIES_AT_ONCE; i++) sum[i][v] += weights[i * stride + j] * value;
     }
   }
   for (int i = 0; i < QUERIES_AT_ONCE; i++) {
@@ -256,7 +297,7 @@ static void attend_block(const ref_attention *a, const real *queries, int64_t n_
   for (int64_t i = 0; i < n_queries; i += QUERIES_AT_ONCE) {
     for (int64_t j = 0; j < n_scores; j += REF_PANEL) {
       score_panel(queries + i * a->dim, a->keys + (first + j) * a->dim, a->dim,
-                  scores + i * KEYS_AT_ONCE + j);
+                  scores + i * KEYS_AT_ONCE + j, KEYS_AT_ONCE);
     }
   }
   for (int64_t i = 0; i < n_queries; i++) {
@@ -270,7 +311,7 @@ static void attend_block(const ref_attention *a, const real *queries, int64_t n_
       int64_t n = n_keys - j < KEYS_SUMMED ? n_keys - j : KEYS_SUMMED;
       const real *values = a->values + (first + j) * padded_dim;
       for (int64_t c = 0; c < padded_dim; c += REF_PANEL) {
-        weigh_values(scores + i * KEYS_AT_ONCE + j, values + c, n, padded_dim,
+        weigh_values(scores + i * KEYS_AT_ONCE + j, KEYS_AT_ONCE, values + c, n, padded_dim,
                      state->sums + i * padded_dim + c);
       }
     }
@@ -302,6 +343,100 @@ static void attend(const ref_attention *a) {
   }
 }
 
+/* ---- blocks in FP16 ---- */
+
+#if REF_BITS == 32
+
+static void round_half(real *x, int64_t n) {
+  int64_t whole = n - n % LANES, rest = n % LANES;
+  for (int64_t i = 0; i < whole; i += LANES) vec_store(x + i, vec_half(vec_load(x + i)));
+  if (rest > 0) store_part(x + whole, vec_half(load_part(x + whole, rest)), rest);
+}
+
+static void bias_act_half(real *x, const real *bias, int64_t rows, int64_t cols, ref_act act) {
+  bias_act_rows(x, bias, rows, cols, act, /*half=*/true);
+}
+
+static void rms_norm_half(const real *x, const real *weight, int64_t rows, int64_t cols,
+                          real *out) {
+  rms_norm_rows(x, weight, rows, cols, out, /*half=*/true);
+}
+
+static void gated_silu_half(real *gate, const real *up, int64_t n) {
+  gate_all(gate, up, n, /*half=*/true);
+}
+
+/* Rounds the scores of one query as their operations end, n in whole panels; returns the highest.
+ */
+SIMD_INLINE real finish_scores(real *scores, int64_t n, real scale, bool half) {
+  vec top = {0};
+  for (int64_t j = 0; j < n; j += LANES) {
+    vec score = end_of(vec_load(scores + j), half);
+    if (half && scale != 1) score = vec_half(score * scale);
+    vec_store(scores + j, score);
+    top = j == 0 ? score : vec_max(top, score);
+  }
+  return vec_highest(top);
+}
+
+/* Softmax of one query's scores, in whole panels of which n_keys are keys; its weights are rounded
+ * to FP16, which is why the sum must be known before any value is weighed. Returns the logarithm of
+ * the sum of exponentials. */
+static real soften(const ref_attention *a, real *scores, int64_t n_scores) {
+  for (int64_t j = a->n_keys; j < n_scores; j++) scores[j] = -(real)INFINITY; /* no such keys */
+  real highest = a->half_scores ? finish_scores(scores, n_scores, a->score_scale, /*half=*/true)
+                                : finish_scores(scores, n_scores, /*scale=*/1, /*half=*/false);
+  vec sum = {0};
+  for (int64_t j = 0; j < n_scores; j += LANES) {
+    vec weight = vec_exp_nonpositive(vec_load(scores + j) - highest);
+    vec_store(scores + j, weight);
+    sum += weight;
+  }
+  real total = vec_sum(sum);
+  for (int64_t j = 0; j < n_scores; j += LANES) {
+    vec_store(scores + j, vec_half(vec_load(scores + j) / total));
+  }
+  return highest + SIMD_LIBM(log)(total);
+}
+
+/* All scores of a few queries are kept: queries times keys, never keys times keys. */
+static void attend_half(const ref_attention *a) {
+  int64_t padded_dim = ref_padded_dim(a->dim), n_scores = ref_whole_panels(a->n_keys);
+  int64_t n_queries = (a->n_queries + QUERIES_AT_ONCE - 1) / QUERIES_AT_ONCE * QUERIES_AT_ONCE;
+  int64_t stride = n_scores + REF_PANEL; /* no power of two: rows would share lines of the cache */
+  real *scores = a->scratch, *queries = scores + REF_QUERIES * stride;
+  real *sums = queries + REF_QUERIES * a->dim;
+  for (int64_t i = 0; i < n_queries * a->dim; i++) {
+    queries[i] = i < a->n_queries * a->dim ? a->queries[i] : 0;
+  }
+  for (int64_t i = 0; i < n_queries * padded_dim; i++) sums[i] = 0;
+
+  for (int64_t i = 0; i < n_queries; i += QUERIES_AT_ONCE) {
+    for (int64_t j = 0; j < n_scores; j += REF_PANEL) {
+      score_panel(queries + i * a->dim, a->keys + j * a->dim, a->dim, scores + i * stride + j,
+                  stride);
+    }
+  }
+  for (int64_t i = 0; i < n_queries; i++) {
+    real lse = a->n_keys > 0 ? soften(a, scores + i * stride, n_scores) : 0;
+    if (a->lse != NULL && i < a->n_queries) a->lse[i] = lse;
+  }
+  for (int64_t i = 0; i < n_queries; i += QUERIES_AT_ONCE) {
+    for (int64_t j = 0; j < a->n_keys; j += KEYS_SUMMED) {
+      int64_t n = a->n_keys - j < KEYS_SUMMED ? a->n_keys - j : KEYS_SUMMED;
+      for (int64_t c = 0; c < padded_dim; c += REF_PANEL) {
+        weigh_values(scores + i * stride + j, stride, a->values + j * padded_dim + c, n, padded_dim,
+                     sums + i * padded_dim + c);
+      }
+    }
+  }
+  for (int64_t i = 0; i < a->n_queries; i++) {
+    for (int64_t c = 0; c < a->dim; c++) a->out[i * a->out_stride + c] = sums[i * padded_dim + c];
+  }
+}
+
+#endif
+
 #if defined(__AVX512F__)
 #define TABLE ref_kernels_avx512
 #elif defined(__AVX2__)
@@ -319,4 +454,11 @@ const ref_kernels TABLE = {
     .gated_silu = gated_silu,
     .exp_shifted = exp_shifted,
     .attend = attend,
+#if REF_BITS == 32
+    .round_half = round_half,
+    .bias_act_half = bias_act_half,
+    .rms_norm_half = rms_norm_half,
+    .gated_silu_half = gated_silu_half,
+    .attend_half = attend_half,
+#endif
 };

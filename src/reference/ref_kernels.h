@@ -4,6 +4,7 @@
 #ifndef ASSAY_REFERENCE_REF_KERNELS_H
 #define ASSAY_REFERENCE_REF_KERNELS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "reference/ref_real.h"
@@ -54,13 +55,21 @@ typedef struct ref_attention {
   int64_t dim;
   real *out; /* n_queries rows of dim, out_stride apart */
   int64_t out_stride;
-  real *lse;     /* [n_queries], or NULL */
-  real *scratch; /* ref_attention_scratch(dim) elements */
+  real *lse; /* [n_queries], or NULL */
+  /* attend_half only: scores are rounded after the product, and again after they were multiplied
+   * with score_scale, unless that is 1. */
+  bool half_scores;
+  real score_scale;
+  real *scratch; /* ref_attention_scratch(dim) elements; attend_half: ref_attention_half_scratch */
 } ref_attention;
 
 static inline int64_t ref_attention_scratch(int64_t dim) {
   enum { KEYS_AT_ONCE = 256 }; /* at least what ref_kernels.c uses */
   return REF_QUERIES * (KEYS_AT_ONCE + dim + ref_padded_dim(dim));
+}
+
+static inline int64_t ref_attention_half_scratch(int64_t dim, int64_t n_keys) {
+  return REF_QUERIES * (ref_whole_panels(n_keys) + REF_PANEL + dim + ref_padded_dim(dim));
 }
 
 #define ref_kernels REF(ref_kernels)
@@ -86,6 +95,25 @@ typedef struct ref_kernels {
   void (*exp_shifted)(real *x, const real *shift, int64_t n);
 
   void (*attend)(const ref_attention *attention);
+
+  /* What blocks in FP16 compute (model/mlpf_plan_config.h), as values of FP32; "rounded" is to
+   * FP16, to nearest even, subnormals kept, beyond 65520 to infinity. NULL in FP64. */
+
+  void (*round_half)(real *x, int64_t n);
+
+  /* bias_act with three operations, each rounded: x itself, x + bias, act (SiLU: its sigmoid too).
+   */
+  void (*bias_act_half)(real *x, const real *bias, int64_t rows, int64_t cols, ref_act act);
+
+  /* rms_norm with two: x / sqrt(...), and that times weight (models.md B.0). */
+  void (*rms_norm_half)(const real *x, const real *weight, int64_t rows, int64_t cols, real *out);
+
+  /* gated_silu with three: sigmoid(gate), times gate, times up. */
+  void (*gated_silu_half)(real *gate, const real *up, int64_t n);
+
+  /* attend in the decomposed form: softmax in FP32 as a whole, its weights rounded, then their
+   * product with the values, which is left to the caller to round. lse is FP32. */
+  void (*attend_half)(const ref_attention *attention);
 } ref_kernels;
 
 /* The table of that name, or NULL where it is unknown or this processor lacks it; NULL asks for the

@@ -1,7 +1,21 @@
 /* Which kernels this processor can run. See ref_kernels.h. */
+#include <stdbool.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "reference/ref_kernels.h"
+
+#if defined(__x86_64__)
+/* Conversions to FP16, which __builtin_cpu_supports does not know in every compiler. The system's
+ * support of wide registers is that of AVX2, asked beside. */
+static bool has_f16c(void) {
+  unsigned a, b, c = 0, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+}
+#endif
 
 static const ref_kernels *best_first(int i) {
 #if defined(__x86_64__)
@@ -12,8 +26,9 @@ static const ref_kernels *best_first(int i) {
                : NULL;
   }
   if (i == 1) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &ref_kernels_avx2
-                                                                           : NULL;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c()
+               ? &ref_kernels_avx2
+               : NULL;
   }
 #endif
   return i == 2 ? &ref_kernels_baseline : NULL;

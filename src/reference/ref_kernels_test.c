@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/dtype.h"
 #include "reference/ref_blas.h"
 #include "reference/ref_kernels.h"
 
@@ -323,6 +324,270 @@ static void attention_to_nothing_is_zero(void **state) {
   on_each_isa(attention_without_keys);
 }
 
+/* ---- blocks in FP16 ---- */
+
+#if REF_BITS == 32
+
+static float half(float value) {
+  return assay_f16_to_f32(assay_f16_of_f32(value));
+}
+
+static float of_bits(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static uint32_t bits_of(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+static void check_rounding(const ref_kernels *kernels, const float *values, int64_t n) {
+  float out[64];
+  assert_true(n <= 64);
+  memcpy(out, values, (size_t)n * sizeof *out);
+  kernels->round_half(out, n);
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t got = bits_of(out[i]), want = bits_of(half(values[i]));
+    if (got == want) continue;
+    fail_msg("%s: %a (%08x) rounds to %08x, expected %08x", kernels->name, (double)values[i],
+             (unsigned)bits_of(values[i]), (unsigned)got, (unsigned)want);
+  }
+}
+
+/* Around each value of FP16 and each middle of two, where roundings part; NaN of any payload. */
+static void rounding(const ref_kernels *kernels) {
+  for (uint32_t i = 0; i < 0x10000; i++) {
+    float values[19];
+    int n = 0;
+    uint32_t at = bits_of(assay_f16_to_f32((uint16_t)i));
+    uint32_t next = bits_of(assay_f16_to_f32((uint16_t)(i + 1)));
+    uint32_t middle = bits_of((of_bits(at) + of_bits(next)) / 2);
+    for (uint32_t k = 0; k < 5; k++) values[n++] = of_bits(at + k - 2);
+    for (uint32_t k = 0; k < 5; k++) values[n++] = of_bits(middle + k - 2);
+    for (uint32_t k = 0; k < 9; k++)
+      values[n++] = of_bits((i << 16) + (i * 40503U + k * 7919U) % 65536);
+    check_rounding(kernels, values, n);
+  }
+  const float edges[] = {
+      0,        -0.0F,     65504,  65519.996F, 65520,        -65520,       1e30F,
+      INFINITY, -INFINITY, NAN,    0x1p-24F,   0x1p-25F,     0x1.8p-24F,   0x1.8p-25F,
+      0x1p-26F, FLT_MIN,   1e-42F, -0x1p-149F, 0x1.ffcp-15F, 0x1.ffep-15F, 0x1.fffp-15F,
+      FLT_MAX};
+  check_rounding(kernels, edges, sizeof edges / sizeof edges[0]);
+}
+
+static void rounding_has_the_same_bits_everywhere(void **state) {
+  (void)state;
+  on_each_isa(rounding);
+}
+
+/* As the plan says, one operation after the other. */
+static float half_activation(ref_act act, float x) {
+  if (act == REF_ACT_NONE) return x;
+  if (act == REF_ACT_SILU) return half(x * half((float)(1 / (1 + exp(-(double)x)))));
+  return half((float)activation(act, (double)x));
+}
+
+/* Functions of SLEEF may differ by a unit of FP32: one result in thousands then rounds to the other
+ * side, to a neighbour in FP16. In the tail of GELU, where 1 + erf cancels, that unit is one of x:
+ * small results are checked, but not counted. */
+typedef struct neighbours {
+  int64_t n, n_apart;
+} neighbours;
+
+static void check_half(const ref_kernels *kernels, const char *what, int64_t i, float got,
+                       float want, neighbours *count) {
+  bool counts = fabsf(want) >= 0x1p-5F;
+  count->n += counts;
+  if (got == want) return;
+  count->n_apart += counts;
+  check(kernels->name, what, i, got, (double)want, fabs((double)want) * 0x1p-10 + 0x1p-22);
+}
+
+static void check_few_apart(const char *what, const neighbours *count) {
+  if (count->n_apart * 500 <= count->n) return;
+  fail_msg("%s: %lld of %lld are a neighbour in FP16 of what is expected", what,
+           (long long)count->n_apart, (long long)count->n);
+}
+
+static void half_elementwise(const ref_kernels *kernels) {
+  enum { ROWS = 40, COLS = 37, N = ROWS * COLS };
+  float x[N], out[N], bias[COLS], up[N];
+  neighbours count = {0};
+  fill(x, N, -8, 8);
+  fill(bias, COLS, -1, 1);
+  fill(up, N, -3, 3);
+  for (int i = 0; i < COLS; i++) bias[i] = half(bias[i]);
+  for (int act = REF_ACT_NONE; act <= REF_ACT_SILU; act++) {
+    for (int with_bias = 0; with_bias < 2; with_bias++) {
+      memcpy(out, x, sizeof x);
+      kernels->bias_act_half(out, with_bias ? bias : NULL, ROWS, COLS, (ref_act)act);
+      for (int i = 0; i < N; i++) {
+        float sum = half(x[i]);
+        if (with_bias) sum = half(sum + bias[i % COLS]);
+        check_half(kernels, "activation", i, out[i], half_activation((ref_act)act, sum), &count);
+      }
+    }
+  }
+  for (int i = 0; i < N; i++) {
+    x[i] = half(x[i]);
+    up[i] = half(up[i]);
+  }
+  memcpy(out, x, sizeof x);
+  kernels->gated_silu_half(out, up, N);
+  for (int i = 0; i < N; i++) {
+    check_half(kernels, "gated silu", i, out[i], half(half_activation(REF_ACT_SILU, x[i]) * up[i]),
+               &count);
+  }
+  check_few_apart("activations", &count);
+}
+
+static void half_activations_round_each_operation(void **state) {
+  (void)state;
+  on_each_isa(half_elementwise);
+}
+
+static void half_norms(const ref_kernels *kernels) {
+  enum { ROWS = 200, COLS = 33 };
+  float x[ROWS * COLS], weight[COLS], out[ROWS * COLS];
+  neighbours count = {0};
+  for (int64_t cols = 1; cols <= COLS; cols += 8) {
+    fill(x, ROWS * cols, -2, 2);
+    fill(weight, cols, 0.5, 2);
+    for (int64_t i = 0; i < ROWS * cols; i++) x[i] = half(x[i]);
+    for (int64_t i = 0; i < cols; i++) weight[i] = half(weight[i]);
+    kernels->rms_norm_half(x, weight, ROWS, cols, out);
+    for (int64_t row = 0; row < ROWS; row++) {
+      double square = 0;
+      for (int64_t i = 0; i < cols; i++) {
+        square += (double)x[row * cols + i] * (double)x[row * cols + i] / (double)cols;
+      }
+      for (int64_t i = 0; i < cols; i++) {
+        float normalised = half((float)((double)x[row * cols + i] / sqrt(square + 1e-6)));
+        check_half(kernels, "rms norm", i, out[row * cols + i], half(normalised * weight[i]),
+                   &count);
+      }
+    }
+  }
+  check_few_apart("rms norm", &count);
+}
+
+static void half_norms_round_before_the_weight(void **state) {
+  (void)state;
+  on_each_isa(half_norms);
+}
+
+typedef struct half_case {
+  int64_t n_queries, n_keys, dim;
+  bool half_scores;
+  float scale;
+} half_case;
+
+/* out is not rounded: sums of at most KEYS_MAX products may differ in their last bits. Where a
+ * score or a weight is the neighbour of what is expected, so is the sum a little: counted. */
+static void check_half_attention(const ref_kernels *kernels, const half_case *c,
+                                 neighbours *count) {
+  static float q[QUERIES * DIM_MAX], k[KEYS_MAX * DIM_MAX], v[KEYS_MAX * DIM_MAX];
+  static float panels[(KEYS_MAX + REF_PANEL) * DIM_MAX];
+  static float rows[(KEYS_MAX + REF_PANEL) * (DIM_MAX + REF_PANEL)];
+  static float scratch[QUERIES * (KEYS_MAX + 3 * REF_PANEL + 2 * DIM_MAX)];
+  float out[QUERIES * (DIM_MAX + 3)], lse[QUERIES];
+  fill(q, c->n_queries * c->dim, -2, 2);
+  fill(k, c->n_keys * c->dim, -1, 1);
+  fill(v, c->n_keys * c->dim, -1, 1);
+  for (int64_t i = 0; i < c->n_queries * c->dim; i++) q[i] = half(q[i]);
+  for (int64_t i = 0; i < c->n_keys * c->dim; i++) {
+    k[i] = half(k[i]);
+    v[i] = half(v[i]);
+  }
+  lay_out(k, v, c->n_keys, c->dim, panels, rows);
+  assert_true(ref_attention_half_scratch(c->dim, c->n_keys) * (int64_t)sizeof(float) <=
+              (int64_t)sizeof scratch);
+  const ref_attention attention = {.queries = q,
+                                   .n_queries = c->n_queries,
+                                   .keys = panels,
+                                   .values = rows,
+                                   .n_keys = c->n_keys,
+                                   .dim = c->dim,
+                                   .out = out,
+                                   .out_stride = c->dim + 3,
+                                   .lse = lse,
+                                   .half_scores = c->half_scores,
+                                   .score_scale = c->scale,
+                                   .scratch = scratch};
+  kernels->attend_half(&attention);
+  for (int64_t i = 0; i < c->n_queries; i++) {
+    double scores[KEYS_MAX], highest = -HUGE_VAL, total = 0, expected[DIM_MAX] = {0};
+    for (int64_t j = 0; j < c->n_keys; j++) {
+      double sum = 0;
+      for (int64_t d = 0; d < c->dim; d++) {
+        sum += (double)q[i * c->dim + d] * (double)k[j * c->dim + d];
+      }
+      scores[j] = c->half_scores ? (double)half(half((float)sum) * c->scale) : sum;
+      highest = fmax(highest, scores[j]);
+    }
+    for (int64_t j = 0; j < c->n_keys; j++) total += exp(scores[j] - highest);
+    for (int64_t j = 0; j < c->n_keys; j++) {
+      double weight = (double)half((float)(exp(scores[j] - highest) / total));
+      for (int64_t d = 0; d < c->dim; d++) expected[d] += weight * (double)v[j * c->dim + d];
+    }
+    for (int64_t d = 0; d < c->dim; d++) {
+      double got = (double)out[i * (c->dim + 3) + d];
+      count->n++;
+      if (fabs(got - expected[d]) <= 4 * EPSILON) continue;
+      count->n_apart++;
+      check(kernels->name, "half attention", i * c->dim + d, (real)got, expected[d], 0x1p-11);
+    }
+    double want = c->n_keys > 0 ? highest + log(total) : 0;
+    check(kernels->name, "half lse", i, lse[i], want,
+          c->half_scores ? 0x1p-9 : 16 * EPSILON * fmax(1, fabs(want)));
+  }
+}
+
+static void half_attention(const ref_kernels *kernels) {
+  const int64_t keys[] = {0, 1, 15, 16, 17, 64, 100, 257, KEYS_MAX};
+  const int64_t dims[] = {1, 8, 16, 17, DIM_MAX};
+  for (int form = 0; form < 3; form++) {
+    neighbours count = {0};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+      for (size_t j = 0; j < sizeof dims / sizeof dims[0]; j++) {
+        const half_case c = {.n_queries = 1 + (int64_t)(i + j) % QUERIES,
+                             .n_keys = keys[i],
+                             .dim = dims[j],
+                             .half_scores = form > 0,
+                             .scale = form == 2 ? half(0.3535534F) : 1};
+        check_half_attention(kernels, &c, &count);
+      }
+    }
+    if (count.n_apart * 5 > count.n) {
+      fail_msg("%s, form %d: %lld of %lld outputs are off", kernels->name, form,
+               (long long)count.n_apart, (long long)count.n);
+    }
+  }
+}
+
+static void half_attention_rounds_scores_and_weights(void **state) {
+  (void)state;
+  on_each_isa(half_attention);
+}
+
+#else
+
+static void there_are_no_half_kernels_in_double(const ref_kernels *kernels) {
+  assert_null(kernels->round_half);
+  assert_null(kernels->attend_half);
+}
+
+static void double_has_no_half_kernels(void **state) {
+  (void)state;
+  on_each_isa(there_are_no_half_kernels_in_double);
+}
+
+#endif
+
 static void products_follow_their_definition(void **state) {
   (void)state;
   enum { ROWS = 5, IN_MAX = 131, OUT = 7, X_STRIDE = IN_MAX + 2, OUT_STRIDE = OUT + 1 };
@@ -350,14 +615,22 @@ static void products_follow_their_definition(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(an_unknown_instruction_set_is_not_found),
-      cmocka_unit_test(activations_follow_their_definitions),
-      cmocka_unit_test(gates_and_exponentials_follow_their_definitions),
-      cmocka_unit_test(norms_follow_their_definitions),
-      cmocka_unit_test(attention_is_softmax_of_scores_times_values),
-      cmocka_unit_test(softmax_weights_are_right_down_to_nothing),
-      cmocka_unit_test(attention_to_nothing_is_zero),
-      cmocka_unit_test(products_follow_their_definition),
+    cmocka_unit_test(an_unknown_instruction_set_is_not_found),
+    cmocka_unit_test(activations_follow_their_definitions),
+    cmocka_unit_test(gates_and_exponentials_follow_their_definitions),
+    cmocka_unit_test(norms_follow_their_definitions),
+    cmocka_unit_test(attention_is_softmax_of_scores_times_values),
+    cmocka_unit_test(softmax_weights_are_right_down_to_nothing),
+    cmocka_unit_test(attention_to_nothing_is_zero),
+#if REF_BITS == 32
+    cmocka_unit_test(rounding_has_the_same_bits_everywhere),
+    cmocka_unit_test(half_activations_round_each_operation),
+    cmocka_unit_test(half_norms_round_before_the_weight),
+    cmocka_unit_test(half_attention_rounds_scores_and_weights),
+#else
+    cmocka_unit_test(double_has_no_half_kernels),
+#endif
+    cmocka_unit_test(products_follow_their_definition),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

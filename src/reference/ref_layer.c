@@ -18,11 +18,17 @@ ref_act ref_layer_act(const ref_run *run) {
   return REF_ACT_NONE;
 }
 
+void ref_layer_round(const ref_run *run, bool half, real *x, int64_t n) {
+  if (half) run->kernels->round_half(x, n);
+}
+
 void ref_layer_linear(const ref_run *run, const ref_linear *linear, const real *x, int64_t rows,
                       ref_act act, real *out) {
   ref_matmul_nt(x, linear->n_in, linear->weight, rows, linear->n_in, linear->n_out, out,
                 linear->n_out);
-  if (linear->bias != NULL || act != REF_ACT_NONE) {
+  if (linear->half) {
+    run->kernels->bias_act_half(out, linear->bias, rows, linear->n_out, act);
+  } else if (linear->bias != NULL || act != REF_ACT_NONE) {
     run->kernels->bias_act(out, linear->bias, rows, linear->n_out, act);
   }
 }
@@ -38,6 +44,9 @@ void ref_layer_norm(const ref_run *run, const ref_norm *norm, const real *x, int
                     real *out) {
   if (norm->bias != NULL) {
     run->kernels->layer_norm(x, norm->weight, norm->bias, rows, norm->dim, out);
+    ref_layer_round(run, norm->half, out, rows * norm->dim);
+  } else if (norm->half) {
+    run->kernels->rms_norm_half(x, norm->weight, rows, norm->dim, out);
   } else {
     run->kernels->rms_norm(x, norm->weight, rows, norm->dim, out);
   }
@@ -51,6 +60,11 @@ void ref_layer_mlp3_hidden(const ref_run *run, const ref_mlp3 *mlp, const real *
 
 void ref_layer_head(const ref_run *run, const ref_mlp3 *mlp, const real *x, int64_t rows,
                     ref_scratch *scratch, real *out) {
+  if (mlp->first.half) {
+    ref_layer_mlp3_hidden(run, mlp, x, rows, scratch->hidden);
+    ref_layer_linear(run, &mlp->last, scratch->hidden, rows, REF_ACT_NONE, out);
+    return;
+  }
   linear_wide(run, &mlp->first, x, rows, ref_layer_act(run), scratch->sums, scratch->hidden);
   ref_layer_norm(run, &mlp->norm, scratch->hidden, rows, scratch->hidden);
   linear_wide(run, &mlp->last, scratch->hidden, rows, REF_ACT_NONE, scratch->sums, out);
@@ -69,4 +83,5 @@ void ref_layer_ffn(const ref_run *run, const ref_norm *norm, const ref_ffn *ffn,
       x[at] = mask[i] > 0 ? x[at] + scratch->output[at] : 0;
     }
   }
+  ref_layer_round(run, ffn->last.half, x, tile->n * norm->dim);
 }

@@ -11,6 +11,17 @@
 #include "reference/ref_hash.h"
 #include "reference/ref_kernels.h"
 
+static assay_status check_plan(const assay_mlpf_plan_config *plan, assay_dtype dtype,
+                               assay_error *err) {
+  if (plan == NULL) return ASSAY_OK;
+  ASSAY_TRY(assay_mlpf_plan_config_check(plan, err));
+  if (dtype == ASSAY_DTYPE_F64 && !assay_mlpf_plan_config_is_f32(plan)) {
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "evaluator: a plan with float16 blocks is evaluated in float32, not float64");
+  }
+  return ASSAY_OK;
+}
+
 static assay_status check_shapes(const assay_mlpf_config *config, const assay_tensor *x,
                                  const assay_tensor *mask, assay_error *err) {
   char found[256];
@@ -93,6 +104,8 @@ static assay_status run_checked(const assay_mlpf_config *config, const assay_ten
                  .threads = options->threads,
                  .cancelled = options->cancelled,
                  .cancelled_arg = options->cancelled_arg,
+                 .plan = ref_plan_of(options->plan),
+                 .tap = options->tap,
                  .margins = &outputs->margins};
   job.binary = add_head(outputs, "bid", dtype, x, /*width=*/2, &st, err);
   job.classes = add_head(outputs, "id", dtype, x, config->num_classes, &st, err);
@@ -126,6 +139,7 @@ assay_status assay_ref_mlpf_run(const assay_mlpf_config *config, const assay_ten
                       assay_dtype_name(dtype));
   }
   ASSAY_TRY(assay_mlpf_config_check(&checked, err));
+  ASSAY_TRY(check_plan(wanted.plan, dtype, err));
   ASSAY_TRY(check_shapes(&checked, x, mask, err));
   ASSAY_TRY(check_values(x, mask, err));
   assay_status st = run_checked(&checked, weights, dtype, x, mask, &wanted, &outputs, err);

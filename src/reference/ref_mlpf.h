@@ -1,8 +1,10 @@
 /* The eager evaluator of the MLPF models: models.md section B, written from the equations. FP32 as
- * an eager framework would compute, and FP64 as the truth; hash keys are FP32 in both (B.10).
+ * an eager framework would compute, and FP64 as the truth; hash keys are FP32 in both (B.10). With
+ * a precision plan, FP16 as its text says (model/mlpf_plan_config.h): what that precision costs
+ * whoever computes it.
  *
- * Independence: shares the configuration header and the weights with the graph builder, and nothing
- * else. */
+ * Independence: shares the configuration headers and the weights with the graph builder, and
+ * nothing else. */
 #ifndef ASSAY_REFERENCE_REF_MLPF_H
 #define ASSAY_REFERENCE_REF_MLPF_H
 
@@ -13,6 +15,36 @@
 #include "base/status.h"
 #include "base/tensor.h"
 #include "model/mlpf_config.h"
+#include "model/mlpf_plan_config.h"
+
+/* Outputs of the model's blocks on the way. In the model's order, each once; E, D and other letters
+ * as in models.md:
+ *
+ *   nn0                            encoder [B,N,E]
+ *   backbone.0.permutation         HEPTv2: int64 [NH*H,B,N], row c*H + h; bucket order
+ *   backbone.0.attention           what attention adds to the residual, after its output layer
+ *                                  [B,N,E]
+ *   backbone.0                     layer [B,N,E]; then backbone.1 …
+ *   classification_readout.attention   [B,1,D]
+ *   classification_readout         [B,N,D]
+ *   classification_norm            [B,N,D]; then the three of regression
+ *   nn_binary_particle, nn_pid     raw outputs of the heads [B,N,2], [B,N,C]: NaN neither replaced
+ *                                  nor padding masked
+ *   nn_pt, nn_eta, nn_sin_phi, nn_cos_phi, nn_energy   value of (35) [B,N,1]; energy: before its
+ *                                  ReLU
+ *
+ * as far as the configuration has them. A split backbone has _nn0_id, _backbone_id.0 … and then
+ * _nn0_reg, _backbone_reg.0 …. Values at padded positions are unspecified. */
+typedef struct assay_ref_tap {
+  /* value   float32 or float64 as the evaluation (FP16 blocks: their values in float32), or int64;
+   *         borrowed until the call returns
+   * A failure ends the evaluation with that status. Called from the caller's thread. */
+  assay_status (*take)(void *argument, const char *block, const assay_tensor *value,
+                       assay_error *err);
+  /* Whether to take a block; NULL: every one. Only blocks that are taken cost memory. */
+  bool (*wants)(void *argument, const char *block);
+  void *argument;
+} assay_ref_tap;
 
 #define ASSAY_REF_THREADS_MAX                                                                      \
   256 /* more than any machine of our users has; scratch is per thread */
@@ -23,6 +55,8 @@ typedef struct assay_ref_options {
    * STOPPED. May be NULL. */
   bool (*cancelled)(void *arg);
   void *cancelled_arg;
+  const assay_mlpf_plan_config *plan; /* borrowed; NULL: no FP16 blocks */
+  const assay_ref_tap *tap;           /* borrowed; NULL: none */
 } assay_ref_options;
 
 /* How far the decisions of HEPTv2's hashing are from falling otherwise (models.md B.10). Distances
@@ -47,9 +81,10 @@ typedef struct assay_ref_outputs {
 /* dtype     ASSAY_DTYPE_F32 or ASSAY_DTYPE_F64
  * x         [B,N,F] f32, borrowed; padded rows may hold anything
  * mask      [B,N] f32, each exactly 0 or 1; holes and empty events are fine
- * Memory is O(B*N*(E+W)) plus tiles; no N x N array is formed.
- * Errors: ARGUMENT (shape, mask values, N no multiple of the block size, NaN or infinity in valid
- * rows: all with the index; more than ASSAY_REF_THREADS_MAX threads), STOPPED, MEMORY. */
+ * Memory is O(B*N*(E+W)) plus tiles and what is tapped; no N x N array is formed.
+ * Errors: ARGUMENT (a plan that contradicts itself or has FP16 blocks beside FP64; a weight that
+ * FP16 cannot hold, by name; shape, mask values, N no multiple of the block size, NaN or infinity
+ * in valid rows: all with the index; more than ASSAY_REF_THREADS_MAX threads), STOPPED, MEMORY. */
 assay_status assay_ref_mlpf_run(const assay_mlpf_config *config, const assay_tensor_map *weights,
                                 assay_dtype dtype, const assay_tensor *x, const assay_tensor *mask,
                                 const assay_ref_options *options, assay_ref_outputs *out,

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { NAME_BYTES = 160 };
 
@@ -13,6 +14,7 @@ typedef struct binder {
   const assay_mlpf_config *config;
   const assay_tensor_map *weights;
   ref_arena *arena;
+  bool half; /* of the block being bound */
   assay_status status;
   assay_error *err;
 } binder;
@@ -44,22 +46,50 @@ static const float *find(binder *b, const char *name, int64_t d0, int64_t d1, in
   return tensor->data;
 }
 
-static const real *widen(binder *b, const float *values, int64_t n) {
-#if REF_BITS == 32
-  (void)b;
-  (void)n;
-  return values;
-#else
+static real *allocate_values(binder *b, int64_t n) {
   if (b->status) return NULL;
-  real *wide = ref_arena_alloc(b->arena, n, sizeof *wide);
-  if (wide == NULL) {
-    b->status = assay_fail(b->err, ASSAY_E_MEMORY, "out of memory for weights in float64");
-    return NULL;
-  }
-  for (int64_t i = 0; i < n; i++) wide[i] = (real)values[i];
-  return wide;
-#endif
+  real *values = ref_arena_alloc(b->arena, n, sizeof *values);
+  if (values == NULL) b->status = assay_fail(b->err, ASSAY_E_MEMORY, "out of memory for weights");
+  return values;
 }
+
+#if REF_BITS == 32
+
+/* Magnitudes from here on are infinity in FP16; below, 65504 at most. */
+#define HALF_OVERFLOW 65520.0F
+
+static void check_half(binder *b, const char *name, const float *values, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    if (fabsf(values[i]) < HALF_OVERFLOW) continue;
+    b->status = assay_fail(b->err, ASSAY_E_ARGUMENT,
+                           "weights: tensor '%s': expected values that float16 holds (up to "
+                           "65504), found %g; leave its block in float32",
+                           name, (double)values[i]);
+    return;
+  }
+}
+
+/* The values as the block being bound computes with them. */
+static const real *convert(binder *b, const char *name, const float *values, int64_t n) {
+  if (b->status || !b->half) return values;
+  check_half(b, name, values, n);
+  real *rounded = allocate_values(b, n);
+  if (rounded == NULL) return NULL;
+  memcpy(rounded, values, (size_t)n * sizeof *rounded);
+  ref_kernels_find(/*name=*/NULL)->round_half(rounded, n);
+  return rounded;
+}
+
+#else
+
+static const real *convert(binder *b, const char *name, const float *values, int64_t n) {
+  (void)name;
+  real *wide = allocate_values(b, n);
+  for (int64_t i = 0; wide != NULL && i < n; i++) wide[i] = (real)values[i];
+  return wide;
+}
+
+#endif
 
 static void *allocate(binder *b, int64_t n, size_t elem_bytes) {
   void *block = ref_arena_alloc(b->arena, n, elem_bytes);
@@ -82,36 +112,42 @@ __attribute__((format(printf, 3, 4))) static const char *join(char *out, const c
 
 static const real *bind_vector(binder *b, const char *prefix, const char *suffix, int64_t n) {
   char name[NAME_BYTES];
-  return widen(b, find(b, join(name, prefix, "%s", suffix), n, 0, 0), n);
+  const float *values = find(b, join(name, prefix, "%s", suffix), n, 0, 0);
+  return convert(b, name, values, n);
 }
 
 static const real *bind_matrix(binder *b, const char *prefix, const char *suffix, int64_t rows,
                                int64_t cols) {
   char name[NAME_BYTES];
-  return widen(b, find(b, join(name, prefix, "%s", suffix), rows, cols, 0), rows * cols);
+  const float *values = find(b, join(name, prefix, "%s", suffix), rows, cols, 0);
+  return convert(b, name, values, rows * cols);
 }
 
 static ref_linear bind_linear(binder *b, const char *prefix, int64_t n_in, int64_t n_out) {
   return (ref_linear){.n_in = n_in,
                       .n_out = n_out,
                       .weight = bind_matrix(b, prefix, "weight", n_out, n_in),
-                      .bias = bind_vector(b, prefix, "bias", n_out)};
+                      .bias = bind_vector(b, prefix, "bias", n_out),
+                      .half = b->half};
 }
 
 static ref_linear bind_linear_without_bias(binder *b, const char *prefix, int64_t n_in,
                                            int64_t n_out) {
-  return (ref_linear){
-      .n_in = n_in, .n_out = n_out, .weight = bind_matrix(b, prefix, "weight", n_out, n_in)};
+  return (ref_linear){.n_in = n_in,
+                      .n_out = n_out,
+                      .weight = bind_matrix(b, prefix, "weight", n_out, n_in),
+                      .half = b->half};
 }
 
 static ref_norm bind_layer_norm(binder *b, const char *prefix, int64_t dim) {
   return (ref_norm){.dim = dim,
                     .weight = bind_vector(b, prefix, "weight", dim),
-                    .bias = bind_vector(b, prefix, "bias", dim)};
+                    .bias = bind_vector(b, prefix, "bias", dim),
+                    .half = b->half};
 }
 
 static ref_norm bind_rms_norm(binder *b, const char *prefix, int64_t dim) {
-  return (ref_norm){.dim = dim, .weight = bind_vector(b, prefix, "weight", dim)};
+  return (ref_norm){.dim = dim, .weight = bind_vector(b, prefix, "weight", dim), .half = b->half};
 }
 
 static ref_mlp3 bind_mlp3(binder *b, const char *prefix, int64_t n_in, int64_t n_out) {
@@ -127,7 +163,8 @@ static ref_mha bind_mha(binder *b, const char *prefix, int64_t dim) {
   return (ref_mha){.in = {.n_in = dim,
                           .n_out = 3 * dim,
                           .weight = bind_matrix(b, prefix, "in_proj_weight", 3 * dim, dim),
-                          .bias = bind_vector(b, prefix, "in_proj_bias", 3 * dim)},
+                          .bias = bind_vector(b, prefix, "in_proj_bias", 3 * dim),
+                          .half = b->half},
                    .out = bind_linear(b, join(name, prefix, "out_proj"), dim, dim)};
 }
 
@@ -193,10 +230,15 @@ static void bind_heptv2_layer(binder *b, const char *prefix, ref_heptv2_layer *o
   check_hashing(b, prefix, out);
 }
 
-static void bind_stack(binder *b, const char *encoder, const char *backbone, ref_stack *out) {
+static void bind_stack(binder *b, const char *encoder, const char *backbone, const ref_plan *plan,
+                       ref_stack *out) {
   const assay_mlpf_config *c = b->config;
   int64_t types = c->input_encoding == ASSAY_MLPF_SPLIT ? c->n_elemtypes : 1;
+  out->encoder_name = encoder;
+  out->layers_name = backbone;
+  b->half = plan->encoder;
   out->encoder = bind_mlp3(b, encoder, c->input_dim, types * c->embedding_dim);
+  b->half = plan->backbone;
   bool attention = c->arch == ASSAY_MLPF_ATTENTION;
   if (attention) {
     out->attention = allocate(b, c->num_convs, sizeof *out->attention);
@@ -214,17 +256,35 @@ static void bind_stack(binder *b, const char *encoder, const char *backbone, ref
   }
 }
 
-static void bind_readout(binder *b, const char *task, ref_readout *out) {
-  char prefix[NAME_BYTES], name[NAME_BYTES];
+/* Rows first to first + n of the in_proj of a readout's attention. */
+static ref_linear bind_in_part(binder *b, const char *mha, int64_t dim, int64_t first, int64_t n) {
+  char name[NAME_BYTES];
+  ref_linear part = {.n_in = dim, .n_out = n, .half = b->half};
+  const float *weight = find(b, join(name, mha, "in_proj_weight"), 3 * dim, dim, 0);
+  if (weight == NULL) return part;
+  part.weight = convert(b, name, weight + first * dim, n * dim);
+  const float *bias = find(b, join(name, mha, "in_proj_bias"), 3 * dim, 0, 0);
+  if (bias != NULL) part.bias = convert(b, name, bias + first, n);
+  return part;
+}
+
+static void bind_readout(binder *b, const char *task, bool half, ref_readout *out) {
+  char prefix[NAME_BYTES], name[NAME_BYTES], mha[NAME_BYTES];
   int64_t dim = assay_mlpf_config_repr_dim(b->config);
   snprintf(name, sizeof name, "%s_query", task);
   snprintf(prefix, sizeof prefix, "%s_readout", task);
+  join(mha, prefix, "mha");
   out->present = true;
-  out->query = widen(b, find(b, name, 1, 1, dim), dim);
+  b->half = false;
+  const float *query = find(b, name, 1, 1, dim);
+  out->query = convert(b, name, query, dim);
   out->query_norm = bind_layer_norm(b, join(name, prefix, "query_norm"), dim);
+  out->q = bind_in_part(b, mha, dim, 0, dim);
+  b->half = half;
   out->key_norm = bind_layer_norm(b, join(name, prefix, "key_norm"), dim);
   out->post_norm = bind_layer_norm(b, join(name, prefix, "post_norm"), dim);
-  out->mha = bind_mha(b, join(name, prefix, "mha"), dim);
+  out->kv = bind_in_part(b, mha, dim, dim, 2 * dim);
+  out->out = bind_linear(b, join(name, mha, "out_proj"), dim, dim);
   out->ffn = bind_ffn(b, join(name, prefix, "ffn"), dim);
 }
 
@@ -262,21 +322,23 @@ static void bind_heads(binder *b, ref_model *out) {
   }
 }
 
-assay_status ref_model_bind(const assay_mlpf_config *config, const assay_tensor_map *weights,
-                            ref_arena *arena, ref_model *out, assay_error *err) {
+assay_status ref_model_bind(const assay_mlpf_config *config, const ref_plan *plan,
+                            const assay_tensor_map *weights, ref_arena *arena, ref_model *out,
+                            assay_error *err) {
   binder b = {.config = config, .weights = weights, .arena = arena, .err = err};
   ref_model model = {.n_stacks = 1};
   if (config->backbone_mode == ASSAY_MLPF_BACKBONE_SPLIT) {
     model.n_stacks = 2;
-    bind_stack(&b, "_nn0_id", "_backbone_id", &model.stacks[REF_CLASSIFICATION]);
-    bind_stack(&b, "_nn0_reg", "_backbone_reg", &model.stacks[REF_REGRESSION]);
+    bind_stack(&b, "_nn0_id", "_backbone_id", plan, &model.stacks[REF_CLASSIFICATION]);
+    bind_stack(&b, "_nn0_reg", "_backbone_reg", plan, &model.stacks[REF_REGRESSION]);
   } else {
-    bind_stack(&b, "nn0", "backbone", &model.stacks[0]);
+    bind_stack(&b, "nn0", "backbone", plan, &model.stacks[0]);
     if (config->task_queries) {
-      bind_readout(&b, "classification", &model.readouts[REF_CLASSIFICATION]);
-      bind_readout(&b, "regression", &model.readouts[REF_REGRESSION]);
+      bind_readout(&b, "classification", plan->readout, &model.readouts[REF_CLASSIFICATION]);
+      bind_readout(&b, "regression", plan->readout, &model.readouts[REF_REGRESSION]);
     }
   }
+  b.half = plan->heads;
   if (config->arch == ASSAY_MLPF_ATTENTION && config->use_pre_layernorm) {
     int64_t dim = assay_mlpf_config_repr_dim(config);
     model.final_norms[REF_CLASSIFICATION] = bind_layer_norm(&b, "classification_norm", dim);

@@ -14,6 +14,7 @@
 #include "model/mlpf_config.h"
 #include "reference/ref_arena.h"
 #include "reference/ref_kernels.h"
+#include "reference/ref_plan.h"
 #include "reference/ref_real.h"
 
 #define ref_linear REF(ref_linear)
@@ -21,6 +22,7 @@ typedef struct ref_linear {
   int64_t n_in, n_out;
   const real *weight; /* [n_out, n_in] */
   const real *bias;   /* [n_out], or NULL for none */
+  bool half;          /* weights and operations are rounded to FP16 */
 } ref_linear;
 
 #define ref_norm REF(ref_norm)
@@ -28,6 +30,7 @@ typedef struct ref_norm {
   int64_t dim;
   const real *weight; /* [dim]; NULL: this norm is not there */
   const real *bias;   /* [dim], or NULL for an RMS norm */
+  bool half;          /* weights and operations are rounded to FP16 */
 } ref_norm;
 
 /* Linear, activation, layer norm, linear: the encoder and all heads (models.md B.0). */
@@ -71,6 +74,7 @@ typedef struct ref_heptv2_layer {
 /* An encoder and its layers; a split backbone has two. */
 #define ref_stack REF(ref_stack)
 typedef struct ref_stack {
+  const char *encoder_name, *layers_name; /* "nn0" and "backbone", or those of one of two stacks */
   ref_mlp3 encoder;
   ref_attention_layer *attention; /* [L] for that architecture, else NULL */
   ref_heptv2_layer *heptv2;       /* [L] for that architecture, else NULL */
@@ -81,7 +85,7 @@ typedef struct ref_readout {
   bool present;
   const real *query; /* [D] */
   ref_norm query_norm, key_norm, post_norm;
-  ref_mha mha;
+  ref_linear q, kv, out; /* of its attention (B.3); kv stacks the rows of k and v */
   ref_ffn ffn;
 } ref_readout;
 
@@ -105,9 +109,12 @@ typedef struct ref_model {
 
 #define ref_model_bind REF(ref_model_bind)
 /* Finds every tensor that the configuration computes with. FP32 weights are borrowed; for FP64 they
- * are widened into the arena. Errors: ARGUMENT (a tensor is missing, or not float32 of the expected
- * shape; a region count is not finite and positive), MEMORY. */
-assay_status ref_model_bind(const assay_mlpf_config *config, const assay_tensor_map *weights,
-                            ref_arena *arena, ref_model *out, assay_error *err) ASSAY_NODISCARD;
+ * are widened, and for half blocks rounded, into the arena. Readouts' queries do not depend on the
+ * input: they are never half. Errors: ARGUMENT (a tensor is missing, or not float32 of the expected
+ * shape; a region count is not finite and positive; a weight of a half block is infinity in FP16),
+ * MEMORY. */
+assay_status ref_model_bind(const assay_mlpf_config *config, const ref_plan *plan,
+                            const assay_tensor_map *weights, ref_arena *arena, ref_model *out,
+                            assay_error *err) ASSAY_NODISCARD;
 
 #endif

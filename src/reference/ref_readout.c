@@ -32,19 +32,34 @@ static real *part_of(const ref_run *run, int64_t task, int64_t tile, int64_t hea
   return run->readout_partial + ((task * tiles + tile) * heads + head) * part_size(run);
 }
 
-/* Wk^T q / sqrt(d) for each head, q the projected query. query is scratch, [2, D]. */
-static void project_query(ref_run *run, int64_t task, real *query) {
+/* The projected query, which is the same for all events. query is scratch, [D]. */
+static void project_query(ref_run *run, int64_t task, real *query, real *out) {
   const ref_readout *readout = &run->model.readouts[task];
+  ref_layer_norm(run, &readout->query_norm, readout->query, /*rows=*/1, query);
+  ref_layer_linear(run, &readout->q, query, /*rows=*/1, REF_ACT_NONE, out);
+}
+
+/* Wk^T q / sqrt(d) for each head, q the projected query. */
+static void fold_query(ref_run *run, int64_t task, const real *q) {
+  const real *key_weight = run->model.readouts[task].kv.weight;
   int64_t dim = assay_mlpf_config_repr_dim(run->config);
   int64_t heads = assay_mlpf_config_readout_heads(run->config), d = dim / heads;
-  const real *key_weight = readout->mha.in.weight + dim * dim;
-  ref_linear q_part = {dim, dim, readout->mha.in.weight, readout->mha.in.bias};
-  real scale = (real)(1 / sqrt((double)d)), *q = query + dim;
-  ref_layer_norm(run, &readout->query_norm, readout->query, /*rows=*/1, query);
-  ref_layer_linear(run, &q_part, query, /*rows=*/1, REF_ACT_NONE, q);
+  real scale = (real)(1 / sqrt((double)d));
   for (int64_t i = 0; i < dim; i++) {
     real *folded = run->readout_query[task] + i / d * dim;
     for (int64_t j = 0; j < dim; j++) folded[j] += q[i] * scale * key_weight[i * dim + j];
+  }
+}
+
+static void prepare_queries(ref_run *run, real *scratch) {
+  int64_t dim = assay_mlpf_config_repr_dim(run->config);
+  for (int task = 0; task < REF_N_TASKS; task++) {
+    if (run->plan.readout) {
+      project_query(run, task, scratch, run->readout_query[task]);
+    } else {
+      project_query(run, task, scratch, scratch + dim);
+      fold_query(run, task, scratch + dim);
+    }
   }
 }
 
@@ -53,14 +68,18 @@ void ref_readout_prepare(ref_run *run) {
   int64_t heads = assay_mlpf_config_readout_heads(run->config);
   int64_t tiles = run->n_events * run->tiles_per_event;
   real *query = ref_arena_alloc(run->arena, 2 * dim, sizeof *query);
-  run->readout_partial =
-      ref_arena_alloc(run->arena, REF_N_TASKS * tiles * heads * part_size(run), sizeof(real));
   for (int task = 0; task < REF_N_TASKS; task++) {
     run->readout_query[task] = ref_arena_alloc(run->arena, heads * dim, sizeof(real));
     run->readout_added[task] = ref_arena_alloc(run->arena, run->n_events * dim, sizeof(real));
   }
   if (run->arena->status) return;
-  for (int task = 0; task < REF_N_TASKS; task++) project_query(run, task, query);
+  prepare_queries(run, query);
+  if (run->plan.readout) {
+    ref_readout_half_prepare(run);
+  } else {
+    run->readout_partial =
+        ref_arena_alloc(run->arena, REF_N_TASKS * tiles * heads * part_size(run), sizeof(real));
+  }
 }
 
 /* The part of one head: scores [n] lie heads apart; n_rows [n, D]; weights and shift are scratch,
@@ -137,21 +156,27 @@ static void join_event(void *context, int64_t number, int thread) {
   int64_t task = number / run->n_events, event = number % run->n_events;
   int64_t dim = assay_mlpf_config_repr_dim(run->config);
   int64_t heads = assay_mlpf_config_readout_heads(run->config), d = dim / heads;
-  const ref_mha *mha = &run->model.readouts[task].mha;
+  const ref_readout *readout = &run->model.readouts[task];
   real *attended = scratch->input, *added = run->readout_added[task] + event * dim;
   for (int64_t h = 0; h < heads; h++) {
-    ref_linear v_part = {dim, d, mha->in.weight + (2 * dim + h * d) * dim,
-                         mha->in.bias + 2 * dim + h * d};
+    ref_linear v_part = {.n_in = dim,
+                         .n_out = d,
+                         .weight = readout->kv.weight + (dim + h * d) * dim,
+                         .bias = readout->kv.bias + dim + h * d};
     if (!join_parts(run, task, event, h, scratch->output)) {
       memset(added, 0, (size_t)dim * sizeof(real));
       return;
     }
     ref_layer_linear(run, &v_part, scratch->output, /*rows=*/1, REF_ACT_NONE, attended + h * d);
   }
-  ref_layer_linear(run, &mha->out, attended, /*rows=*/1, REF_ACT_NONE, added);
+  ref_layer_linear(run, &readout->out, attended, /*rows=*/1, REF_ACT_NONE, added);
 }
 
 void ref_readout_run(ref_run *run) {
+  if (run->plan.readout) {
+    ref_readout_half_run(run);
+    return;
+  }
   ref_run_tiles(run, read_tile);
   ref_pool_run(run->pool, REF_N_TASKS * run->n_events, join_event, run);
 }

@@ -77,6 +77,31 @@ SIMD_INLINE vec vec_max(vec a, vec b) {
 #endif
 }
 
+/* Each lane rounded to FP16, to nearest even, and widened again: subnormals kept, magnitudes from
+ * 65520 on to infinity, NaN quiet with the upper bits of its payload. The same bits everywhere. */
+SIMD_INLINE vec vec_half(vec v) {
+#if REF_BITS == 64
+  return v; /* no plan reaches FP64 */
+#elif defined(__AVX512F__)
+  return (vec)_mm512_cvtph_ps(_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__F16C__)
+  return (vec)_mm256_cvtph_ps(_mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
+#else
+  typedef uint32_t bits __attribute__((vector_size(SIMD_BYTES)));
+  const bits magnitude = (bits)v & 0x7fffffffU, sign = (bits)v & 0x80000000U;
+  /* 13 of the 23 fraction bits go; half of the last kept one less an ulp, and that bit, carry */
+  bits rounded = (magnitude + 0xfffU + ((magnitude >> 13) & 1U)) & ~0x1fffU;
+  /* below 2^-14 FP16 counts in units of 2^-24, as FP32 does between 0.5 and 1 */
+  bits small = (bits)(((vec)magnitude + 0.5F) - 0.5F);
+  const bits is_small = (bits)(magnitude < 0x38800000U), is_large = (bits)(rounded > 0x477fe000U);
+  const bits is_nan = (bits)(magnitude > 0x7f800000U);
+  rounded = (is_small & small) | (~is_small & rounded);
+  rounded = (is_large & 0x7f800000U) | (~is_large & rounded);
+  rounded = (is_nan & ((magnitude | 0x400000U) & ~0x1fffU)) | (~is_nan & rounded);
+  return (vec)(rounded | sign);
+#endif
+}
+
 /* Halves until one lane is left, so the order of the sum is that of a tree. */
 SIMD_INLINE real vec_sum(vec v) {
   real lanes[SIMD_BYTES / sizeof(real)];

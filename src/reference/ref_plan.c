@@ -1,0 +1,27 @@
+/* See ref_plan.h. */
+#include "reference/ref_plan.h"
+
+#include <math.h>
+#include <stddef.h>
+
+ref_plan ref_plan_of(const assay_mlpf_plan_config *config) {
+  if (config == NULL) return (ref_plan){0};
+  return (ref_plan){.encoder = config->encoder == ASSAY_DTYPE_F16,
+                    .backbone = config->backbone == ASSAY_DTYPE_F16,
+                    .readout = config->readout == ASSAY_DTYPE_F16,
+                    .heads = config->heads == ASSAY_DTYPE_F16,
+                    .decomposed = config->attention == ASSAY_MLPF_DECOMPOSED,
+                    .scores = config->scores == ASSAY_DTYPE_F16};
+}
+
+ref_plan_scale ref_plan_scale_of(int64_t dim, bool half_scores) {
+  double scale = 1 / sqrt((double)dim);
+  int exponent;
+  bool folds = frexp(scale, &exponent) == 0.5; /* a power of two */
+  if (!half_scores || folds) return (ref_plan_scale){.of_queries = scale, .of_scores = 1};
+  return (ref_plan_scale){.of_queries = 1, .of_scores = (double)ref_plan_round((float)scale)};
+}
+
+float ref_plan_round(float value) {
+  return assay_f16_to_f32(assay_f16_of_f32(value));
+}

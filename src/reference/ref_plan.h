@@ -1,0 +1,33 @@
+/* A precision plan (model/mlpf_plan_config.h) as the steps of an evaluation ask for it. "Half" in
+ * this room: computed in FP16, that is in values of FP32 that are rounded to FP16 at the end of
+ * each operation. */
+#ifndef ASSAY_REFERENCE_REF_PLAN_H
+#define ASSAY_REFERENCE_REF_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/mlpf_plan_config.h"
+
+/* All zeroes: FP32, or FP64, throughout. */
+typedef struct ref_plan {
+  bool encoder, backbone, readout, heads; /* blocks that are half */
+  bool decomposed; /* attention of half blocks, but HEPTv2's buckets, which always are */
+  bool scores;     /* half where attention is both half and decomposed; those of HEPTv2's buckets
+                      are half as soon as the backbone is */
+} ref_plan;
+
+/* config may be NULL, for a plan without FP16 blocks. */
+ref_plan ref_plan_of(const assay_mlpf_plan_config *config);
+
+/* 1/sqrt(dim), as a factor of queries, where it is folded into weights or belongs to a kernel, and
+ * as one of scores, where it is an operation of its own; one of the two is 1. */
+typedef struct ref_plan_scale {
+  double of_queries, of_scores;
+} ref_plan_scale;
+ref_plan_scale ref_plan_scale_of(int64_t dim, bool half_scores);
+
+/* value rounded to FP16, to nearest even. */
+float ref_plan_round(float value);
+
+#endif
