@@ -658,7 +658,10 @@ static assay_status collect(void *argument, const char *block, const assay_tenso
     return assay_fail(err, ASSAY_E_LIMIT, "enough of %s", block);
   }
   ASSAY_TRY(assay_tensor_copy(&copy, value, err));
-  return assay_tensor_map_add(&c->taken, block, &copy, err); /* refuses a block shown twice */
+  assay_status st =
+      assay_tensor_map_add(&c->taken, block, &copy, err); /* refuses one shown twice */
+  if (st) assay_tensor_reset(&copy);
+  return st;
 }
 
 static bool wants(void *argument, const char *block) {
