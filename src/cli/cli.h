@@ -56,5 +56,6 @@ int assay_cmd_compare(int argc, char **argv);
 int assay_cmd_worker(int argc, char **argv);
 int assay_cmd_report(int argc, char **argv);
 int assay_cmd_verify(int argc, char **argv);
+int assay_cmd_fusion(int argc, char **argv);
 
 #endif

@@ -25,6 +25,8 @@ static const command commands[] = {
      assay_cmd_compare},
     {"worker", "one run in this process (what 'run' starts)", assay_cmd_worker},
     {"report", "tables and a page from a package; the gate", assay_cmd_report},
+    {"fusion", "say from logs, compile traces and profiles which attention kernels ran",
+     assay_cmd_fusion},
     {"verify", "every byte and every figure of a package again, from its evidence",
      assay_cmd_verify},
 };

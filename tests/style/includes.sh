@@ -11,11 +11,12 @@ allowed() {
   model) echo "model onnx base" ;;
   reference) echo "reference base" ;;
   evidence) echo "evidence runtime onnx base" ;;
-  campaign) echo "base package onnx checkpoint dataset measure runtime model reference evidence campaign" ;;
+  fusion) echo "fusion onnx base" ;;
+  campaign) echo "base package onnx checkpoint dataset measure runtime model reference evidence fusion campaign" ;;
   report) echo "report package measure base" ;;
   verify) echo "verify package base" ;;
-  selftest) echo "base package onnx checkpoint dataset measure runtime model reference evidence campaign report verify selftest" ;;
-  cli) echo "base package onnx checkpoint dataset measure runtime model reference evidence campaign report verify selftest cli" ;;
+  selftest) echo "base package onnx checkpoint dataset measure runtime model reference evidence fusion campaign report verify selftest" ;;
+  cli) echo "base package onnx checkpoint dataset measure runtime model reference evidence fusion campaign report verify selftest cli" ;;
   *) echo "" ;;
   esac
 }
@@ -65,5 +66,6 @@ seen_only_in zstd 'dataset/record_codec.c'
 seen_only_in snappy 'dataset/record_codec.c'
 seen_only_in zlib 'dataset/inflate.c'
 seen_only_in highwayhash 'dataset/highway.c'
+seen_only_in sqlite3 'fusion/gpu_database.c'
 seen_only_in onnxruntime 'runtime/*'
 exit $status
