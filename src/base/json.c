@@ -61,7 +61,7 @@ static assay_status check_nesting(const char *text, size_t size_bytes, assay_err
       in_string = true;
     } else if (c == '[' || c == '{') {
       if (++nesting > NESTING_MAX) {
-        return assay_fail(err, ASSAY_E_FORMAT, "JSON line %zu: nested over %d deep", line,
+        return assay_fail(err, ASSAY_E_LIMIT, "JSON line %zu: nested over %d deep", line,
                           NESTING_MAX);
       }
     } else if ((c == ']' || c == '}') && nesting > 0) {

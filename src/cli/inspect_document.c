@@ -290,7 +290,10 @@ static void print_profile(const char *path, const assay_profile *p, const provid
 
 assay_status inspect_profile(const char *path, assay_json_builder *json, assay_error *err) {
   assay_profile profile = {0};
-  ASSAY_TRY(assay_profile_read(path, &profile, err));
+  if (assay_profile_read(path, &profile, err)) {
+    assay_error_in(err, "'%s' looks like a profile of ONNX Runtime, but", path);
+    return err->status;
+  }
   provider_count *counts = assay_alloc_array(profile.n_nodes, sizeof *counts);
   assay_status st = ASSAY_OK;
   if (counts == NULL) {

@@ -409,13 +409,16 @@ static assay_status parse_into(reader *r, const void *bytes, size_t size_bytes, 
     return assay_fail(err, ASSAY_E_FORMAT, "the profile is empty: the session did not end it");
   if (size_bytes <= DOCUMENT_MAX_BYTES) {
     assay_json *root = NULL;
-    assay_status st = assay_json_parse(bytes, size_bytes, &root, NULL);
+    assay_error why = {0};
+    assay_status st = assay_json_parse(bytes, size_bytes, &root, &why);
     if (st == ASSAY_OK)
       st = take_document(r, root, err);
-    else if (st != ASSAY_E_MEMORY)
-      st = take_text(r, bytes, size_bytes, err);
-    else
+    else if (st == ASSAY_E_MEMORY)
       st = assay_fail_memory(err, size_bytes);
+    else if (st == ASSAY_E_LIMIT) /* JSON, and no profile: theirs are shallow */
+      st = assay_fail(err, ASSAY_E_FORMAT, "not a profile: %s", why.text);
+    else
+      st = take_text(r, bytes, size_bytes, err);
     assay_json_destroy(root);
     return st;
   }
