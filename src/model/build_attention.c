@@ -49,20 +49,14 @@ static bool is_power_of_4(int64_t d) {
   return d == 1;
 }
 
-bool assay_build_folds_scale(const assay_build *b, int64_t d) {
-  return b->dtype == ASSAY_DTYPE_F32 || is_power_of_4(d);
-}
-
-assay_value assay_build_scale_scores(assay_build *b, assay_value scores, int64_t d) {
-  if (assay_build_folds_scale(b, d)) return scores;
-  return assay_build_op2(b, "Mul", "scale", scores,
-                         assay_build_constant(b, (float)(1.0 / sqrt((double)d))));
+/* Whether 1/sqrt(d) is folded into the query projection; if not, scores are multiplied by it. */
+static bool folds_scale(const assay_build *b, const in_proj *p) {
+  return b->dtype == ASSAY_DTYPE_F32 || is_power_of_4(head_dim(p));
 }
 
 /* What rows of the query projection are multiplied by. */
 static double folded_scale(const assay_build *b, const in_proj *p) {
-  const int64_t d = head_dim(p);
-  return is_fused(b) || !assay_build_folds_scale(b, d) ? 1.0 : 1.0 / sqrt((double)d);
+  return is_fused(b) || !folds_scale(b, p) ? 1.0 : 1.0 / sqrt((double)head_dim(p));
 }
 
 /* ---- projections ---- */
@@ -101,11 +95,14 @@ static assay_value split_heads(assay_build *b, const char *scope, assay_value x,
  * Each of score, mask, probabilities is used once, as pattern matchers want it. */
 static assay_value attend_decomposed(assay_build *b, const in_proj *p, assay_value q, assay_value k,
                                      assay_value v, assay_value bias) {
+  const bool is_scaled = folds_scale(b, p);
   const assay_dtype block = assay_build_enter(b, assay_build_score_dtype(b));
   q = assay_build_convert(b, "q_scores", q, block, b->dtype);
   k = assay_build_convert(b, "k_scores", k, block, b->dtype);
   assay_value scores = assay_build_op2(b, "MatMul", "scores", q, k);
-  if (block == ASSAY_DTYPE_F16) scores = assay_build_scale_scores(b, scores, head_dim(p));
+  if (!is_scaled)
+    scores = assay_build_op2(b, "Mul", "scale", scores,
+                             assay_build_constant(b, (float)(1.0 / sqrt((double)head_dim(p)))));
   if (bias.name != NULL) scores = assay_build_op2(b, "Add", "mask_keys", scores, bias);
   scores = assay_build_convert(b, "scores_f32", scores, b->dtype, ASSAY_DTYPE_F32);
   b->dtype = block;
@@ -172,16 +169,23 @@ static assay_value attend_layer(assay_build *b, const in_proj *p, const assay_va
 static assay_value self_attention(assay_build *b, const char *name, assay_value q_in,
                                   assay_value n) {
   const assay_mlpf_config *c = b->config;
+  const assay_dtype outside = assay_build_enter(b, b->plan->backbone);
   const in_proj p = find_in_proj(b, name, c->embedding_dim, c->num_heads);
   assay_value parts[3] = {{NULL}, {NULL}, {NULL}};
+  n = assay_build_convert(b, "in", n, outside, b->dtype);
   if (q_in.name != NULL) {
+    q_in = assay_build_convert(b, "q_in", q_in, outside, b->dtype);
     project_apart(b, &p, q_in, n, parts);
   } else {
     project_together(b, &p, n, parts);
   }
   assay_value context = attend_layer(b, &p, parts);
-  return assay_build_linear(b, "out_proj", context, assay_build_name_of("%s.out_proj", name).text,
-                            p.dim, p.dim, /*has_bias=*/true);
+  assay_value y =
+      assay_build_linear(b, "out_proj", context, assay_build_name_of("%s.out_proj", name).text,
+                         p.dim, p.dim, /*has_bias=*/true);
+  y = assay_build_convert(b, "out", y, b->dtype, outside);
+  b->dtype = outside;
+  return y;
 }
 
 assay_value assay_build_attention_layer(assay_build *b, const char *name, int64_t layer,
@@ -194,7 +198,7 @@ assay_value assay_build_attention_layer(assay_build *b, const char *name, int64_
   const assay_build_name seq = assay_build_name_of("%s.seq", prefix.text);
   assay_graph_push_scope(b->graph, prefix.text);
   if (c->key_mask == ASSAY_MLPF_KEY_MASK_UPSTREAM) {
-    x = assay_build_op2(b, "Mul", "mask", x, b->layer_mask3);
+    x = assay_build_op2(b, "Mul", "mask", x, b->mask3);
   }
   assay_value n = assay_build_layer_norm(b, "norm0", x, norm0.text, c->embedding_dim);
   assay_graph_push_scope(b->graph, "attention");
@@ -274,15 +278,21 @@ static assay_value attend_readout(assay_build *b, const in_proj *p, assay_value 
 /* MHA(LN(query), n, n) with masked keys: [B,1,D]. */
 static assay_value read_out(assay_build *b, const char *task, const char *name, assay_value n) {
   const assay_mlpf_config *c = b->config;
+  const assay_dtype outside = assay_build_enter(b, b->plan->readout);
   const in_proj p =
       find_in_proj(b, name, assay_mlpf_config_repr_dim(c), assay_mlpf_config_readout_heads(c));
   assay_value parts[2] = {{NULL}, {NULL}};
   assay_value q = constant_query(b, task, &p);
+  n = assay_build_convert(b, "in", n, outside, b->dtype);
   assay_value kv = project(b, "kv", n, &p, p.dim, 2 * p.dim);
   assay_build_split(b, "split_kv", kv, /*axis=*/2, (const int64_t[]){p.dim, p.dim}, 2, parts);
   assay_value context = attend_readout(b, &p, q, parts[0], parts[1]);
-  return assay_build_linear(b, "out_proj", context, assay_build_name_of("%s.out_proj", name).text,
-                            p.dim, p.dim, /*has_bias=*/true);
+  assay_value y =
+      assay_build_linear(b, "out_proj", context, assay_build_name_of("%s.out_proj", name).text,
+                         p.dim, p.dim, /*has_bias=*/true);
+  y = assay_build_convert(b, "out", y, b->dtype, outside);
+  b->dtype = outside;
+  return y;
 }
 
 assay_value assay_build_readout(assay_build *b, const char *task, assay_value f) {

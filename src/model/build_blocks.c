@@ -119,28 +119,14 @@ assay_value assay_build_layer_norm(assay_build *b, const char *scope, assay_valu
 
 assay_value assay_build_rms_normalize(assay_build *b, const char *scope, assay_value x) {
   assay_graph_push_scope(b->graph, scope);
-  x = assay_build_convert(b, "to_f32", x, b->dtype, ASSAY_DTYPE_F32);
   assay_value square = assay_build_op2(b, "Mul", "square", x, x);
   assay_value mean = assay_build_reduce(b, "ReduceMean", "mean", square, /*axis=*/-1,
                                         /*keep_dim=*/true);
   assay_value floored =
       assay_build_op2(b, "Add", "epsilon", mean, assay_build_f32(b, RMS_NORM_EPSILON));
   assay_value y = assay_build_op2(b, "Div", "Div", x, assay_build_op1(b, "Sqrt", "Sqrt", floored));
-  y = assay_build_convert(b, "from_f32", y, ASSAY_DTYPE_F32, b->dtype);
   assay_graph_pop_scope(b->graph);
   return y;
-}
-
-assay_value assay_build_rms_norm(assay_build *b, const char *scope, assay_value x, const char *name,
-                                 int64_t n, const float **out_factor) {
-  const float *weight = assay_build_weight(b, name);
-  x = assay_build_rms_normalize(b, scope, x);
-  *out_factor = b->dtype == ASSAY_DTYPE_F32 ? weight : NULL;
-  if (b->dtype == ASSAY_DTYPE_F32 || weight == NULL) return x;
-  assay_graph_push_scope(b->graph, scope);
-  x = assay_build_op2(b, "Mul", "Mul", x, assay_build_initializer(b, "weight", 1, &n, weight));
-  assay_graph_pop_scope(b->graph);
-  return x;
 }
 
 assay_value assay_build_mlp3(assay_build *b, const char *scope, assay_value x, const char *name,

@@ -155,14 +155,6 @@ static void count_presence(assay_build *b) {
       assay_build_convert(b, "presence_readout", present, ASSAY_DTYPE_F32, b->plan->readout);
 }
 
-/* Layers multiply by the mask where padded keys take part (B.4 (10), (12); B.5 (13)). */
-static void mask_for_layers(assay_build *b) {
-  b->layer_mask3 = b->mask3;
-  if (b->config->key_mask == ASSAY_MLPF_KEY_MASK_UPSTREAM && b->config->num_convs > 0)
-    b->layer_mask3 =
-        assay_build_convert(b, "mask3_backbone", b->mask3, ASSAY_DTYPE_F32, b->plan->backbone);
-}
-
 void assay_build_entry(assay_build *b) {
   assay_graph *g = b->graph;
   assay_value x = add_inputs(b);
@@ -178,29 +170,35 @@ void assay_build_entry(assay_build *b) {
   one_hot(b);
   attention_masks(b);
   count_presence(b);
-  mask_for_layers(b);
   assay_graph_pop_scope(g);
 }
 
 /* ---- encoder ---- */
 
-assay_value assay_build_encoder(assay_build *b, const char *name) {
+/* The embedding of the element's own type, of those of all types: an exact selection. */
+static assay_value select_embedding(assay_build *b, assay_value x) {
   const assay_mlpf_config *c = b->config;
-  const int64_t n_embeddings = c->input_encoding == ASSAY_MLPF_SPLIT ? c->n_elemtypes : 1;
-  const assay_dtype before = assay_build_enter(b, b->plan->encoder);
-  assay_value x =
-      assay_build_convert(b, "features_encoder", b->features, ASSAY_DTYPE_F32, b->dtype);
-  x = assay_build_mlp3(b, name, x, name, c->input_dim, n_embeddings * c->embedding_dim);
-  b->dtype = before;
-  if (c->input_encoding == ASSAY_MLPF_JOINT) return x;
-  assay_graph_push_scope(b->graph, name);
   assay_graph_push_scope(b->graph, "select_type");
   x = assay_build_reshape(b, "by_type", x,
                           (const int64_t[]){0, 0, c->n_elemtypes, c->embedding_dim}, 4);
   x = assay_build_op2(b, "Mul", "Mul", x, b->types4);
   x = assay_build_reduce(b, "ReduceSum", "ReduceSum", x, /*axis=*/2, /*keep_dim=*/false);
   assay_graph_pop_scope(b->graph);
+  return x;
+}
+
+assay_value assay_build_encoder(assay_build *b, const char *name) {
+  const assay_mlpf_config *c = b->config;
+  const bool is_split = c->input_encoding == ASSAY_MLPF_SPLIT;
+  const int64_t n_embeddings = is_split ? c->n_elemtypes : 1;
+  const assay_dtype outside = assay_build_enter(b, b->plan->encoder);
+  assay_value x = assay_build_convert(b, "features_encoder", b->features, outside, b->dtype);
+  x = assay_build_mlp3(b, name, x, name, c->input_dim, n_embeddings * c->embedding_dim);
+  assay_graph_push_scope(b->graph, name);
+  if (is_split) x = select_embedding(b, x);
+  x = assay_build_convert(b, "out", x, b->dtype, outside);
   assay_graph_pop_scope(b->graph);
+  b->dtype = outside;
   return x;
 }
 

@@ -204,10 +204,6 @@ static assay_value coordinate_rows(assay_build *b) {
   assay_build_split(b, "eta_phi", both, /*axis=*/1, (const int64_t[]){1, 1}, 2, rows);
   s->eta = rows[0];
   s->phi = rows[1];
-  s->positions = s->coords;
-  if (b->config->learned_positions)
-    s->positions =
-        assay_build_convert(b, "coords_backbone", s->coords, ASSAY_DTYPE_F32, b->plan->backbone);
   return both;
 }
 
@@ -390,7 +386,6 @@ static const float *checked_regions(assay_build *b, const char *layer_name) {
 
 assay_value assay_build_permutation(assay_build *b, const char *layer_name) {
   const assay_build_sorting *s = &b->sorting;
-  const assay_dtype before = assay_build_enter(b, ASSAY_DTYPE_F32);
   const float *regions = checked_regions(b, layer_name);
   assay_graph_push_scope(b->graph, "hash");
   assay_value hash = hash_of(b, layer_name);
@@ -400,6 +395,5 @@ assay_value assay_build_permutation(assay_build *b, const char *layer_name) {
   key = assay_build_where(b, "masked_key", s->valid_row, key, assay_build_f32(b, INFINITY));
   assay_value permutation = argsort(b, "order", key); /* (30) */
   assay_graph_pop_scope(b->graph);
-  b->dtype = before;
   return permutation;
 }

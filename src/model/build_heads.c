@@ -5,16 +5,17 @@
 
 /* ---- regression (35) ---- */
 
-/* What becomes of raw outputs is FP32 (D.6). */
+/* A block's raw output; what becomes of it is FP32 (D.6). */
 static assay_value raw(assay_build *b, const char *label, assay_value x) {
   return assay_build_convert(b, label, x, b->plan->heads, ASSAY_DTYPE_F32);
 }
 
+/* x is of the heads' type, and so is what comes out. */
 static assay_value mlp(assay_build *b, assay_value x, const char *label, const char *name,
                        int64_t n_out) {
-  const assay_dtype before = assay_build_enter(b, b->plan->heads);
+  const assay_dtype outside = assay_build_enter(b, b->plan->heads);
   x = assay_build_mlp3(b, label, x, name, assay_mlpf_config_repr_dim(b->config), n_out);
-  b->dtype = before;
+  b->dtype = outside;
   return x;
 }
 
@@ -162,6 +163,10 @@ static void add_pu(assay_build *b) {
 
 void assay_build_heads(assay_build *b, assay_value classification, assay_value regression) {
   assay_value targets[ASSAY_MLPF_N_TARGETS];
+  const bool is_one = classification.name == regression.name;
+  classification = assay_build_convert(b, "to_heads", classification, b->dtype, b->plan->heads);
+  regression = is_one ? classification
+                      : assay_build_convert(b, "to_heads", regression, b->dtype, b->plan->heads);
   assay_value bid = head(b, classification, "nn_binary_particle", "nn_binary_particle", 2);
   assay_build_name_block(b, "nn_binary_particle", bid);
   assay_value id = head(b, classification, "nn_pid", "nn_pid", b->config->num_classes);

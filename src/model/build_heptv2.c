@@ -2,8 +2,8 @@
  * feed-forward. Source: models.md B.5, D.5 steps 6 to 8; numbers in brackets are its equations.
  *
  * RMSNorm's weights are folded into what follows (projections, or the scale of queries and keys):
- * in double, rounded once. 1/sqrt(d) is folded into the scale of the queries. In FP16 only what
- * rounds nothing is folded, and buckets' softmax, log-sum-exp and the merging of hashes are FP32
+ * in double, rounded once. 1/sqrt(d) is folded into the scale of the queries. Where attention is
+ * FP16 the norms with their weights, the softmax and the merging of hashes are still FP32
  * (mlpf_plan_config.h). */
 #include <math.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static assay_value positions(assay_build *b, const char *layer_name) {
   const assay_build_name norm = assay_build_name_of("%s.1", name.text);
   const assay_build_name last = assay_build_name_of("%s.3", name.text);
   assay_graph_push_scope(b->graph, "pe_func");
-  assay_value x = assay_build_linear(b, "0", b->sorting.positions, first.text, 2, 4 * dim,
+  assay_value x = assay_build_linear(b, "0", b->sorting.coords, first.text, 2, 4 * dim,
                                      /*has_bias=*/true);
   x = assay_build_layer_norm(b, "1", x, norm.text, 4 * dim);
   x = assay_build_silu(b, "2", x);
@@ -64,20 +64,20 @@ static assay_value project_qkv(assay_build *b, const char *layer_name, assay_val
   return assay_build_reshape(b, "by_head", y, (const int64_t[]){0, 0, c->num_heads, N_PARTS, d}, 5);
 }
 
-/* [2,d]: q_norm.weight, divided by sqrt(d) where the scale is folded, and k_norm.weight. */
+/* [2,d]: q_norm.weight / sqrt(d), k_norm.weight; f32. */
 static assay_value qk_scale(assay_build *b, const char *layer_name) {
   const int64_t d = b->config->head_dim;
-  const double factor = assay_build_folds_scale(b, d) ? sqrt((double)d) : 1.0;
   const float *q = assay_build_weight(b, assay_build_name_of("%s.q_norm.weight", layer_name).text);
   const float *k = assay_build_weight(b, assay_build_name_of("%s.k_norm.weight", layer_name).text);
   float *scale = assay_build_scratch(b, 2 * d, sizeof *scale);
   assay_value value = {NULL};
   if (q != NULL && k != NULL && scale != NULL) {
     for (int64_t i = 0; i < d; i++) {
-      scale[i] = (float)((double)q[i] / factor);
+      scale[i] = (float)((double)q[i] / sqrt((double)d));
       scale[d + i] = k[i];
     }
-    value = assay_build_initializer(b, "scale", 2, (const int64_t[]){2, d}, scale);
+    value = assay_graph_add_initializer(b->graph, "scale", ASSAY_DTYPE_F32, 2,
+                                        (const int64_t[]){2, d}, scale);
   }
   assay_free(scale);
   return value;
@@ -89,10 +89,12 @@ static assay_value element_table(assay_build *b, const char *layer_name, assay_v
   assay_value parts[2] = {{NULL}, {NULL}};
   assay_value qkv = project_qkv(b, layer_name, u, norm_weight);
   assay_build_split(b, "split_qk_v", qkv, /*axis=*/3, (const int64_t[]){2, 1}, 2, parts);
-  assay_value qk = assay_build_rms_normalize(b, "qk_norm", parts[0]);
+  assay_value qk = assay_build_convert(b, "qk_f32", parts[0], b->dtype, ASSAY_DTYPE_F32);
+  qk = assay_build_rms_normalize(b, "qk_norm", qk);
   assay_graph_push_scope(b->graph, "qk_norm");
   qk = assay_build_op2(b, "Mul", "Mul", qk, qk_scale(b, layer_name));
   assay_graph_pop_scope(b->graph);
+  qk = assay_build_convert(b, "qk", qk, ASSAY_DTYPE_F32, b->dtype);
   qkv = assay_build_concat(b, "qkv_rows", (const assay_value[]){qk, parts[1]}, 2, /*axis=*/3);
   return assay_build_reshape(b, "table", qkv, (const int64_t[]){-1, N_PARTS * b->config->head_dim},
                              2);
@@ -124,7 +126,6 @@ static void attend_in_buckets(assay_build *b, assay_value q, assay_value k, assa
   const bool is_5d = !assay_build_is_static(b) || b->sorting.valid_key.name != NULL;
   k = assay_build_transpose(b, "k_columns", k, is_5d ? SWAP5 : SWAP4, is_5d ? 5 : 4);
   assay_value scores = assay_build_op2(b, "MatMul", "scores", q, k);
-  scores = assay_build_scale_scores(b, scores, b->config->head_dim);
   if (b->sorting.valid_key.name != NULL) {
     scores = assay_build_where(b, "mask_keys", b->sorting.valid_key, scores,
                                assay_build_constant(b, MASKED_SCORE));
@@ -182,10 +183,29 @@ static assay_value merge_hashes(assay_build *b, assay_value context, assay_value
                              3);
 }
 
-/* (16) to (21) without the residual; norm_weight is (16)'s weight, if it is to be folded. */
+/* RMSNorm (16) of x [B,N,E]; its weight is left to the projections in *out_weight where they are
+ * FP32, and folded nowhere (NULL) where they are not. */
+static assay_value norm_of_attention(assay_build *b, const char *layer_name, assay_value x,
+                                     const float **out_weight) {
+  const assay_build_name name = assay_build_name_of("%s.norm1.weight", layer_name);
+  const float *weight = assay_build_weight(b, name.text);
+  assay_value u = assay_build_rms_normalize(b, "norm1", x);
+  *out_weight = weight;
+  if (b->plan->backbone == ASSAY_DTYPE_F32 || weight == NULL) return u;
+  *out_weight = NULL;
+  assay_graph_push_scope(b->graph, "norm1");
+  u = assay_build_op2(b, "Mul", "Mul", u,
+                      assay_build_initializer(b, "weight", 1, &b->config->embedding_dim, weight));
+  assay_graph_pop_scope(b->graph);
+  return u;
+}
+
+/* (16) after the norm to (21) without the residual. */
 static assay_value bucket_attention(assay_build *b, const char *layer_name, assay_value u,
                                     const float *norm_weight, assay_value permutation) {
   const int64_t dim = b->config->embedding_dim, d = b->config->head_dim;
+  const assay_dtype outside = assay_build_enter(b, b->plan->backbone);
+  u = assay_build_convert(b, "in", u, outside, b->dtype);
   assay_value parts[N_PARTS] = {{NULL}, {NULL}, {NULL}};
   assay_value context, lse;
   assay_value table = element_table(b, layer_name, u, norm_weight);
@@ -195,7 +215,10 @@ static assay_value bucket_attention(assay_build *b, const char *layer_name, assa
   attend_in_buckets(b, parts[Q], parts[K], parts[V], &context, &lse);
   context = merge_hashes(b, context, lse, permutation);
   const assay_build_name name = assay_build_name_of("%s.attn.out_linear", layer_name);
-  return assay_build_linear(b, "out_linear", context, name.text, dim, dim, /*has_bias=*/true);
+  context = assay_build_linear(b, "out_linear", context, name.text, dim, dim, /*has_bias=*/true);
+  context = assay_build_convert(b, "out", context, b->dtype, outside);
+  b->dtype = outside;
+  return context;
 }
 
 /* ---- feed-forward (22) ---- */
@@ -206,10 +229,10 @@ static assay_value gated(assay_build *b, const char *layer_name, assay_value y) 
   const assay_build_name gate_name = assay_build_name_of("%s.ff.gate_proj.weight", layer_name);
   const assay_build_name up_name = assay_build_name_of("%s.ff.up_proj.weight", layer_name);
   const assay_build_name down = assay_build_name_of("%s.ff.down_proj", layer_name);
-  const float *norm_weight = NULL;
-  assay_value z = assay_build_rms_norm(b, "norm2", y, norm.text, c->embedding_dim, &norm_weight);
-  assay_build_affine into = {
-      .n_out = c->ff_hidden, .n_in = c->embedding_dim, .col_factor = norm_weight};
+  assay_value z = assay_build_rms_normalize(b, "norm2", y);
+  assay_build_affine into = {.n_out = c->ff_hidden,
+                             .n_in = c->embedding_dim,
+                             .col_factor = assay_build_weight(b, norm.text)};
   assay_graph_push_scope(b->graph, "ff");
   into.weight = assay_build_weight(b, gate_name.text);
   assay_value gate = assay_build_add_affine(b, "gate_proj", z, &into);
@@ -247,10 +270,9 @@ assay_value assay_build_heptv2_layer(assay_build *b, const char *stack, int64_t 
                                      assay_value x) {
   const assay_mlpf_config *c = b->config;
   const assay_build_name name = assay_build_name_of("%s.%lld", stack, (long long)layer);
-  const assay_build_name norm = assay_build_name_of("%s.norm1.weight", name.text);
   assay_graph_push_scope(b->graph, name.text);
   if (c->key_mask == ASSAY_MLPF_KEY_MASK_UPSTREAM) {
-    x = assay_build_op2(b, "Mul", "mask", x, b->layer_mask3); /* (13): padded keys take part */
+    x = assay_build_op2(b, "Mul", "mask", x, b->mask3); /* (13): padded keys take part */
   }
   assay_value permutation = assay_build_permutation(b, name.text), shown = permutation;
   if (b->expose_permutations) shown = expose(b, stack, layer, permutation);
@@ -260,8 +282,7 @@ assay_value assay_build_heptv2_layer(assay_build *b, const char *stack, int64_t 
     placed = assay_build_op2(b, "Add", "add_positions", x, positions(b, name.text));
   }
   const float *norm_weight = NULL;
-  assay_value u =
-      assay_build_rms_norm(b, "norm1", placed, norm.text, c->embedding_dim, &norm_weight);
+  assay_value u = norm_of_attention(b, name.text, placed, &norm_weight);
   assay_graph_push_scope(b->graph, "attn");
   assay_value attention = bucket_attention(b, name.text, u, norm_weight, permutation);
   assay_build_name_block(b, assay_build_name_of("%s.attention", name.text).text, attention);

@@ -30,7 +30,6 @@
 /* What sorting needs that is the same in all HEPTv2 layers. */
 typedef struct assay_build_sorting {
   assay_value coords;      /* [B,N,2] f32: eta, phi */
-  assay_value positions;   /* the same in the backbone's type; learned positions only */
   assay_value eta, phi;    /* [B,1,N] f32 */
   assay_value valid_row;   /* [B,1,N] bool */
   assay_value rank_eta;    /* [B,1,N] i64 */
@@ -49,7 +48,7 @@ typedef struct assay_build {
   assay_graph *graph;
   int64_t static_b, static_n; /* both 0: symbolic */
   bool expose_permutations;
-  assay_dtype dtype; /* of the block that is being built: its values, weights and constants */
+  assay_dtype dtype;          /* of what is being built: its values, weights and constants */
   assay_json_builder *blocks; /* {"block", "value"} of each named block, open array */
   /* the entry (build_entry.c) */
   assay_value features;                       /* [B,N,F] f32, +0 at padding */
@@ -60,7 +59,6 @@ typedef struct assay_build {
   assay_value valid3;                         /* [B,N,1] bool */
   assay_value types;                          /* [B,N,T] f32 one-hot, or empty: not needed */
   assay_value types4;        /* [B,N,T,1] the same in the encoder's type, for the split encoding */
-  assay_value layer_mask3;   /* mask3 in the backbone's type, where layers multiply by it */
   assay_value backbone_mask; /* of attention in layers, as the plan's form wants it; empty: none */
   assay_value readout_mask;  /* of attention in readouts */
   assay_value presence;      /* [B,1,1] in the readouts' type: 1, or 0 for an empty event; where
@@ -152,13 +150,9 @@ assay_value assay_build_silu(assay_build *b, const char *scope, assay_value x);
 /* LayerNorm over the last axis (n entries), epsilon 1e-5, with `name`.weight and .bias. */
 assay_value assay_build_layer_norm(assay_build *b, const char *scope, assay_value x,
                                    const char *name, int64_t n);
-/* x / sqrt(mean(x^2) + 1e-6) over the last axis, computed in FP32: an RMSNorm without its weight.
- */
+/* x / sqrt(mean(x^2) + 1e-6) over the last axis, in FP32: an RMSNorm whose weight is folded
+ * elsewhere. */
 assay_value assay_build_rms_normalize(assay_build *b, const char *scope, assay_value x);
-/* RMSNorm with the weight `name` [n]. In FP32 the weight is left to what follows, which folds it
- * into its own: then *out_factor is that weight, else NULL. */
-assay_value assay_build_rms_norm(assay_build *b, const char *scope, assay_value x, const char *name,
-                                 int64_t n, const float **out_factor);
 /* Linear, activation, LayerNorm(W), Linear: encoder and heads (models.md B.0). */
 assay_value assay_build_mlp3(assay_build *b, const char *scope, assay_value x, const char *name,
                              int64_t n_in, int64_t n_out);
@@ -173,17 +167,12 @@ assay_value assay_build_feed_forward(assay_build *b, assay_value x, const char *
 void assay_build_entry(assay_build *b);
 /* The type of attention's scores in the block. */
 assay_dtype assay_build_score_dtype(const assay_build *b);
-/* Encoder `name` ("nn0"): [B,N,E] of the features, in the encoder's type. Scoped by name. */
+/* Encoder `name` ("nn0"): [B,N,E] of the features. Scoped by name. */
 assay_value assay_build_encoder(assay_build *b, const char *name);
 /* Sum over the types of x [B,N,T] at the element's own type: [B,N,1]. */
 assay_value assay_build_select_type(assay_build *b, const char *label, assay_value x);
 
 /* ---- build_attention.c ---- */
-
-/* Whether 1/sqrt(d) is folded into what gives the queries; if not, the scores are multiplied by it.
- */
-bool assay_build_folds_scale(const assay_build *b, int64_t d);
-assay_value assay_build_scale_scores(assay_build *b, assay_value scores, int64_t d);
 
 /* Attention layer `layer` of the stack `name` ("backbone"); x0 is the stack's input, x [B,N,E]. */
 assay_value assay_build_attention_layer(assay_build *b, const char *name, int64_t layer,
@@ -208,7 +197,7 @@ assay_value assay_build_heptv2_layer(assay_build *b, const char *name, int64_t l
 
 /* ---- build_heads.c ---- */
 
-/* Heads on the two representations [B,N,D] of the heads' type, and the graph's outputs. */
+/* Heads on the two representations [B,N,D], and the graph's outputs. */
 void assay_build_heads(assay_build *b, assay_value classification, assay_value regression);
 
 #endif

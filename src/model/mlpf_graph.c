@@ -19,34 +19,14 @@ static assay_value build_layer(assay_build *b, const char *backbone, int64_t lay
              : assay_build_heptv2_layer(b, backbone, layer, x);
 }
 
-/* A representation, and the type that it is in. */
-typedef struct representation {
-  assay_value value; /* [B,N,D] */
-  assay_dtype dtype;
-} representation;
-
-/* Encoder and layers. x is of the backbone's type, if there are layers. */
-static representation build_encoder(assay_build *b, const char *name) {
-  const assay_mlpf_plan_config *plan = b->plan;
-  assay_value x = assay_build_encoder(b, name);
-  assay_build_name_block(b, name, x);
-  if (b->config->num_convs == 0) return (representation){x, plan->encoder};
-  assay_graph_push_scope(b->graph, name);
-  x = assay_build_convert(b, "to_backbone", x, plan->encoder, plan->backbone);
-  assay_graph_pop_scope(b->graph);
-  return (representation){x, plan->backbone};
-}
-
 /* Representation (31) of the last layer, or of all of them side by side. */
-static representation build_stack(assay_build *b, const char *encoder, const char *backbone) {
+static assay_value build_stack(assay_build *b, const char *encoder, const char *backbone) {
   const assay_mlpf_config *c = b->config;
   const bool concat = c->representation == ASSAY_MLPF_CONCAT && c->num_convs > 1;
-  const representation first = build_encoder(b, encoder);
-  const assay_value x0 = first.value;
-  assay_value x = x0;
+  assay_value x0 = assay_build_encoder(b, encoder), x = x0;
+  assay_build_name_block(b, encoder, x0);
   assay_value *layers = assay_build_scratch(b, c->num_convs + 1, sizeof *layers);
-  if (layers == NULL) return first;
-  const assay_dtype before = assay_build_enter(b, first.dtype);
+  if (layers == NULL) return x;
   for (int64_t i = 0; i < c->num_convs; i++) {
     x = build_layer(b, backbone, i, x, x0);
     layers[i] = x;
@@ -57,18 +37,7 @@ static representation build_stack(assay_build *b, const char *encoder, const cha
     assay_graph_pop_scope(b->graph);
   }
   assay_free(layers);
-  b->dtype = before;
-  return (representation){x, first.dtype};
-}
-
-/* (32) for both tasks, which are one value before. */
-static void read_out(assay_build *b, representation *classification, representation *regression) {
-  const assay_dtype before = assay_build_enter(b, b->plan->readout);
-  assay_value f =
-      assay_build_convert(b, "to_readout", classification->value, classification->dtype, b->dtype);
-  *classification = (representation){assay_build_readout(b, "classification", f), b->dtype};
-  *regression = (representation){assay_build_readout(b, "regression", f), b->dtype};
-  b->dtype = before;
+  return x;
 }
 
 /* (33) */
@@ -80,24 +49,9 @@ static assay_value final_norm(assay_build *b, const char *name, assay_value x) {
   return x;
 }
 
-/* What heads take: in their type, then (33). */
-static void finish(assay_build *b, const representation *classification,
-                   const representation *regression, assay_value out[2]) {
-  const assay_dtype before = assay_build_enter(b, b->plan->heads);
-  out[0] =
-      assay_build_convert(b, "to_heads", classification->value, classification->dtype, b->dtype);
-  out[1] = regression->value.name == classification->value.name
-               ? out[0]
-               : assay_build_convert(b, "to_heads", regression->value, regression->dtype, b->dtype);
-  out[0] = final_norm(b, "classification_norm", out[0]);
-  out[1] = final_norm(b, "regression_norm", out[1]);
-  b->dtype = before;
-}
-
 static void build_model(assay_build *b) {
   const assay_mlpf_config *c = b->config;
-  representation classification, regression;
-  assay_value inputs[2];
+  assay_value classification, regression;
   assay_build_entry(b);
   if (c->arch == ASSAY_MLPF_HEPTV2 && c->num_convs > 0) assay_build_start_sorting(b);
   if (c->backbone_mode == ASSAY_MLPF_BACKBONE_SPLIT) {
@@ -106,9 +60,13 @@ static void build_model(assay_build *b) {
   } else {
     classification = regression = build_stack(b, "nn0", "backbone");
   }
-  if (c->task_queries) read_out(b, &classification, &regression);
-  finish(b, &classification, &regression, inputs);
-  assay_build_heads(b, inputs[0], inputs[1]);
+  if (c->task_queries) {
+    classification = assay_build_readout(b, "classification", classification);
+    regression = assay_build_readout(b, "regression", regression);
+  }
+  classification = final_norm(b, "classification_norm", classification);
+  regression = final_norm(b, "regression_norm", regression);
+  assay_build_heads(b, classification, regression);
 }
 
 /* ---- checks, metadata ---- */

@@ -2,26 +2,31 @@
  * (models.md D.2 to D.6). Part of the model's description: the graph builder and the reference
  * evaluator each follow it by themselves; nothing that computes is here.
  *
- * What an FP16 block means, for both. Its weights are those of the model rounded to nearest even.
- * Each operation (matrix product, addition of a bias, of a mask or of a residual, activation,
- * normalisation, multiplication) takes FP16 and gives FP16: computed in FP32 from its operands,
- * sums accumulated in FP32, and rounded once, to nearest even. A constant factor that is not a
- * power of two is an operation of its own; a power of two is folded into weights and rounds
- * nothing. In particular:
- * - LayerNorm with weight and bias is one operation. RMSNorm is two: the normalised value, and its
- *   product with the weight (models.md B.0). SiLU is two: a sigmoid and a product.
- * - 1/sqrt(d), where d is no power of 4 and attention is decomposed, multiplies the scores before
- *   the mask is added. Fused kernels scale inside, in FP32.
- * - What does not depend on the input is not computed in FP16: the readouts' queries (LayerNorm,
- *   projection, and 1/sqrt(d) where it is folded) are rounded to the block's type once.
- * - A value that enters a block of another type is converted there once: the encoder's output, the
- *   coordinates of HEPTv2's positions (15), what the readouts and the heads take.
+ * What an FP16 block means, for both. It takes its inputs converted to FP16 once, and gives its
+ * output converted to FP32: between blocks, values are FP32. Its weights are those of the model
+ * rounded to nearest even. Each operation in it (matrix product, addition of a bias or of a mask,
+ * activation, LayerNorm with weight and bias, multiplication) takes FP16 and gives FP16: computed
+ * in FP32 from its operands, sums accumulated in FP32, and rounded once, to nearest even. A
+ * constant factor that is not a power of two is an operation of its own; a power of two is folded
+ * into weights and rounds nothing. So 1/sqrt(d), where d is no power of 4 and attention is
+ * decomposed, multiplies the scores before the mask is added; fused kernels scale inside, in FP32.
+ * What does not depend on the input is not computed in FP16: the readouts' queries (LayerNorm,
+ * projection, and 1/sqrt(d) where it is folded) are rounded once.
  *
- * FP32 always, whatever the plan says: features and mask as they enter, azimuth, hash keys, ranks
- * and permutations (B.6); the softmax and its log-sum-exp, from scores converted to FP32 to weights
- * converted back; the statistics of LayerNorm and RMSNorm; the merging of HEPTv2's hashes; what
- * becomes of the heads' raw outputs (B.8: exponential, logarithm, squares, skip connections); and
- * the outputs. */
+ * FP32 always, whatever the plan says: features and mask as they enter; azimuth, hash keys, ranks
+ * and permutations (B.6), positions (15); the residual stream, with what is added to it converted
+ * to FP32 first; the norms before attention and feed-forward, and the feed-forward blocks of layers
+ * and readouts; inside attention: HEPTv2's norms of queries and keys with their weights and
+ * 1/sqrt(d) (rounded after that, once), the softmax and its log-sum-exp (from scores converted to
+ * FP32 to weights converted back), and the merging of HEPTv2's hashes (rounded before its
+ * out_linear); the norms (33); what becomes of the heads' raw outputs (B.8: exponential, logarithm,
+ * squares, skip connections); and the outputs.
+ *
+ * Why the residual stream and feed-forward blocks: of the seeded attention model on a provider that
+ * rounds every FP16 result, all of the layers in FP16 misses the tolerance by a factor of 2
+ * (largest error 4e-3, most of it from rounding residuals), a residual stream in FP32 by 1.5
+ * (2e-3), attention alone in FP16 passes at 0.85 (1e-3). Attention is what takes the time at N of
+ * some thousands. */
 #ifndef ASSAY_MODEL_MLPF_PLAN_CONFIG_H
 #define ASSAY_MODEL_MLPF_PLAN_CONFIG_H
 
@@ -51,14 +56,15 @@ typedef struct assay_mlpf_plan_config {
   assay_mlpf_attention_form attention; /* of all attention but the buckets of HEPTv2 */
   assay_mlpf_mask_form mask;
   /* each F32 or F16 */
-  assay_dtype encoder;  /* nn0, nn1: B.2 */
-  assay_dtype backbone; /* layers, and their residual stream: B.4, B.5 */
+  assay_dtype encoder;  /* the MLP3s of B.2 */
+  assay_dtype backbone; /* attention of layers, from its input projections to its output projection:
+                           (11); (16) from u on, to (21)'s out_linear */
   assay_dtype scores;   /* q k^T / sqrt(d) plus mask, between product and softmax, wherever the
                            attention's block is FP16: F16 decomposed, F32 in a fused kernel. Not of
                            HEPTv2's buckets, which are always decomposed: theirs have the type of
                            the backbone */
-  assay_dtype readout;  /* attention and feed-forward of B.7 (32) */
-  assay_dtype heads;    /* the norms of B.7 (33) and the MLP3s of B.8 */
+  assay_dtype readout;  /* attention of readouts: (32), the same way */
+  assay_dtype heads;    /* the MLP3s of B.8 */
 } assay_mlpf_plan_config;
 
 /* The plan of --dtype and --attention: FP32 throughout, or FP16 with encoder and heads in FP32
