@@ -20,15 +20,30 @@ static const char *from_environment(void) {
   return path != NULL && path[0] != '\0' ? path : NULL;
 }
 
-/* <folder of the program>/../deps/onnxruntime, or NULL. */
-static char *deps_folder(void) {
+/* <folder of the program>/../deps/<relative>, or NULL. */
+static char *in_deps(const char *relative) {
   char *self = NULL;
   if (assay_child_self_path(&self, NULL)) return NULL;
   char *slash = strrchr(self, '/');
   if (slash != NULL) *slash = '\0';
-  char *folder = assay_path_join(self, "../deps/onnxruntime");
+  char *path = assay_format("%s/../deps/%s", self, relative);
   assay_free(self);
-  return folder;
+  return path;
+}
+
+static char *deps_folder(void) {
+  return in_deps("onnxruntime");
+}
+
+assay_status assay_find_in_deps(const char *relative, char **out_path, assay_error *err) {
+  char *path = in_deps(relative);
+  if (path == NULL) return assay_fail_memory(err, strlen(relative) + 256);
+  if (assay_path_kind_of(path) == ASSAY_PATH_NONE) {
+    assay_free(path);
+    path = NULL;
+  }
+  *out_path = path;
+  return ASSAY_OK;
 }
 
 /* "libonnxruntime.so", or that with ".1.2.3" behind it: not libonnxruntime.so.sha256. */

@@ -19,6 +19,11 @@
 assay_status assay_find_library(const char *asked_for, char **out_path,
                                 assay_error *err) ASSAY_NODISCARD;
 
+/* <program>/../deps/<relative> (assay_free) where that is a file or a folder; NULL where there is
+ * nothing. Errors: MEMORY. */
+assay_status assay_find_in_deps(const char *relative, char **out_path,
+                                assay_error *err) ASSAY_NODISCARD;
+
 /* All of 2, 3 (each file) and 4 that are there, real paths, each once, in that order. Errors:
  * MEMORY. */
 assay_status assay_find_libraries(assay_names *out, assay_error *err) ASSAY_NODISCARD;

@@ -25,10 +25,28 @@ assay_status assay_ort_take(const assay_ort *ort, OrtStatus *refusal, assay_stat
   return assay_fail(err, status, "%s: %s", what, words);
 }
 
+void assay_ort_forget_errors(assay_ort *ort) {
+  pthread_mutex_lock(&ort->error_lock);
+  ort->last_error[0] = '\0';
+  pthread_mutex_unlock(&ort->error_lock);
+}
+
+void assay_ort_logged_words(assay_ort *ort, char *out, size_t out_bytes) {
+  out[0] = '\0';
+  pthread_mutex_lock(&ort->error_lock);
+  if (ort->last_error[0] != '\0') assay_ort_words(ort->last_error, out, out_bytes);
+  pthread_mutex_unlock(&ort->error_lock);
+}
+
 /* What the runtime calls to log; param is the assay_ort. */
 static void pass_log(void *param, int severity, const char *category, const char *id,
                      const char *location, const char *message) {
-  const assay_ort *ort = param;
+  assay_ort *ort = param;
+  if (severity >= ERROR_SEVERITY) {
+    pthread_mutex_lock(&ort->error_lock);
+    snprintf(ort->last_error, sizeof ort->last_error, "%s", message);
+    pthread_mutex_unlock(&ort->error_lock);
+  }
   if (ort->options.log == NULL) return;
   ort->options.log(ort->options.log_arg, severity, category, id, location, message);
 }
@@ -42,11 +60,23 @@ static const char *loader_words(const char *path) {
   return words;
 }
 
-static assay_status load(const char *path, void **out, assay_error *err) {
+static assay_status load(const char *path, int scope, void **out, assay_error *err) {
   if (strchr(path, '/') != NULL) ASSAY_TRY(assay_shared_object_check(path, err));
-  *out = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  *out = dlopen(path, RTLD_NOW | scope);
   if (*out == NULL)
     return assay_fail(err, ASSAY_E_MISSING, "'%s' cannot be loaded: %s", path, loader_words(path));
+  return ASSAY_OK;
+}
+
+assay_status assay_ort_preload(const char *const *paths, size_t n, assay_error *err) {
+  for (size_t i = 0; i < n; ++i) {
+    void *handle = NULL; /* never closed: it is to stay */
+    assay_status st = load(paths[i], RTLD_GLOBAL, &handle, err);
+    if (st) {
+      assay_error_in(err, "library to load ahead");
+      return st;
+    }
+  }
   return ASSAY_OK;
 }
 
@@ -143,7 +173,7 @@ static void local_path(const char *asked, char *out, size_t out_bytes) {
 static assay_status open_into(assay_ort *ort, const char *asked, assay_error *err) {
   char path[4096];
   local_path(asked, path, sizeof path);
-  ASSAY_TRY(load(path, &ort->handle, err));
+  ASSAY_TRY(load(path, RTLD_LOCAL, &ort->handle, err));
   assay_status st = find_api(ort, path, err);
   if (st) {
     dlclose(ort->handle); /* it has started nothing yet */
@@ -159,6 +189,7 @@ assay_status assay_ort_open(const char *library_path, const assay_ort_options *o
     return assay_fail_memory(err, sizeof "ORT_DISABLE_TELEMETRY=1");
   assay_ort *ort = assay_alloc(sizeof *ort);
   if (ort == NULL) return assay_fail_memory(err, sizeof *ort);
+  pthread_mutex_init(&ort->error_lock, NULL);
   if (options != NULL) ort->options = *options;
   assay_status st = open_into(ort, library_path, err);
   if (st) {
@@ -177,6 +208,7 @@ void assay_ort_close(assay_ort *ort) {
   assay_free(ort->version);
   assay_free(ort->build_info);
   assay_free(ort->path);
+  pthread_mutex_destroy(&ort->error_lock);
   assay_free(ort);
 }
 

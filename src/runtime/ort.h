@@ -34,6 +34,12 @@ assay_status assay_ort_open(const char *library_path, const assay_ort_options *o
                             assay_ort **out, assay_error *err) ASSAY_NODISCARD;
 void assay_ort_close(assay_ort *ort);
 
+/* Loads libraries, in this order and for everybody's symbols, before ONNX Runtime is opened: where
+ * its providers look for others by name only. They stay mapped. Errors: MISSING (no such file, cut,
+ * or the loader's words). */
+assay_status assay_ort_preload(const char *const *paths, size_t n,
+                               assay_error *err) ASSAY_NODISCARD;
+
 const char *assay_ort_version(const assay_ort *ort);    /* "1.32.0" */
 const char *assay_ort_build_info(const assay_ort *ort); /* "" when not given */
 const char *assay_ort_path(const assay_ort *ort);       /* real path of the mapped file */
@@ -65,6 +71,7 @@ typedef struct assay_ort_session_spec {
   const char *profile_prefix; /* NULL: no profiling */
   bool verbose;               /* session log severity 0: placement lines */
   bool no_memory_arena;
+  bool deterministic; /* deterministic kernels where there are such (ORT 1.17 or newer) */
 } assay_ort_session_spec;
 
 /* Fallback to another provider is refused: for a provider other than the CPU the session option
@@ -116,5 +123,9 @@ assay_status assay_ort_session_end_profiling(assay_ort_session *session, char **
 
 /* "CPUExecutionProvider" for "cpu", "CPU" …; NULL for a name that no ORT knows. */
 const char *assay_ort_provider_full_name(const char *name);
+
+/* Whether the provider (either name) takes an option of that key: false where it has none or would
+ * overlook it without a word. Others are left to the library, which refuses them. */
+bool assay_ort_provider_takes(const char *provider, const char *option_key);
 
 #endif

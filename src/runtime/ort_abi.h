@@ -9,6 +9,7 @@
 #define ASSAY_RUNTIME_ORT_ABI_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,7 @@ typedef struct OrtCUDAProviderOptionsV2 OrtCUDAProviderOptionsV2;
 typedef struct OrtTensorRTProviderOptionsV2 OrtTensorRTProviderOptionsV2;
 typedef struct OrtDnnlProviderOptions OrtDnnlProviderOptions;
 typedef struct OrtEpDevice OrtEpDevice;
+typedef struct OrtHardwareDevice OrtHardwareDevice;
 
 /* Values of the enumerations that assay uses. */
 enum {
@@ -155,7 +157,9 @@ typedef struct assay_ort_api {
   void (*ReleaseDnnlProviderOptions)(OrtDnnlProviderOptions *provider);
   void *unused_244[10];
   const char *(*GetBuildInfoString)(void);
-  void *unused_255[20];
+  void *unused_255[18];
+  OrtStatus *(*SetDeterministicCompute)(OrtSessionOptions *options, bool value); /* 1.17 */
+  void *unused_274[1];
   OrtStatus *(*SessionOptionsAppendExecutionProvider_OpenVINO_V2)(OrtSessionOptions *options,
                                                                   const char *const *keys,
                                                                   const char *const *values,
@@ -171,8 +175,12 @@ typedef struct assay_ort_api {
                                                          size_t n_devices, const char *const *keys,
                                                          const char *const *values,
                                                          size_t n); /* 1.22 */
-  void *unused_305[7];
+  void *unused_305[4];
+  const char *(*HardwareDevice_Vendor)(const OrtHardwareDevice *device); /* 1.22 */
+  void *unused_310[2];
   const char *(*EpDevice_EpName)(const OrtEpDevice *device); /* 1.22 */
+  void *unused_313[3];
+  const OrtHardwareDevice *(*EpDevice_Device)(const OrtEpDevice *device); /* 1.22 */
 } assay_ort_api;
 
 /* What the library exports under the name OrtGetApiBase. */
@@ -243,11 +251,14 @@ typedef struct assay_ort_api_base {
   X(241, UpdateDnnlProviderOptions) \
   X(243, ReleaseDnnlProviderOptions) \
   X(254, GetBuildInfoString) \
+  X(273, SetDeterministicCompute) \
   X(275, SessionOptionsAppendExecutionProvider_OpenVINO_V2) \
   X(301, RegisterExecutionProviderLibrary) \
   X(303, GetEpDevices) \
   X(304, SessionOptionsAppendExecutionProvider_V2) \
-  X(312, EpDevice_EpName)
+  X(309, HardwareDevice_Vendor) \
+  X(312, EpDevice_EpName) \
+  X(316, EpDevice_Device)
 /* clang-format on */
 
 #define ASSAY_ORT_ABI_CHECK(slot, member)                                                          \

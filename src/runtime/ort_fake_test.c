@@ -37,7 +37,7 @@ static int forget(void **state) {
   (void)state;
   static const char *const names[] = {"FAKE_ORT_VERSION", "FAKE_ORT_NO_API", "FAKE_ORT_PROVIDERS",
                                       "FAKE_ORT_REFUSE",  "FAKE_ORT_WORDS",  "FAKE_ORT_OUTPUT",
-                                      "FAKE_ORT_PROFILE"};
+                                      "FAKE_ORT_PROFILE", "FAKE_ORT_LOGGED"};
   for (size_t i = 0; i < COUNT(names); ++i) unsetenv(names[i]);
   remove(journal);
   return 0;
@@ -224,6 +224,83 @@ static void a_provider_that_cannot_start_is_missing(void **state) {
   assay_ort_close(ort);
 }
 
+/* CUDA's own words are "Failed to load shared library": the loader's are in the log. */
+static void a_bare_refusal_gives_the_reason_that_was_logged(void **state) {
+  (void)state;
+  const struct {
+    const char *words, *logged, *want;
+  } cases[] = {
+      {"OrtAppend_Cuda: Failed to load shared library",
+       "/src/a.cc:1 ns::Get() [ONNXRuntimeError] : 1 : FAIL : Failed to load library p.so with "
+       "error: libcublasLt.so.13: cannot open shared object file",
+       "1.40.0: Failed to load library p.so with error: libcublasLt.so.13: cannot open"},
+      {"OrtAppend_Cuda: Failed to load shared library", "something else",
+       "1.40.0: OrtAppend_Cuda: Failed to load shared library"},
+      {"Failed to load library q.so with error: r", "Failed to load library p.so with error: x",
+       "1.40.0: Failed to load library q.so with error: r"},
+  };
+  setenv("FAKE_ORT_PROVIDERS", "CUDAExecutionProvider,CPUExecutionProvider", 1);
+  assay_ort *ort = open_fake();
+  assay_ort_session_spec spec = {.model_path = model, .provider = "cuda"};
+  setenv("FAKE_ORT_REFUSE", "AppendCUDA", 1);
+  for (size_t i = 0; i < COUNT(cases); ++i) {
+    setenv("FAKE_ORT_WORDS", cases[i].words, 1);
+    setenv("FAKE_ORT_LOGGED", cases[i].logged, 1);
+    journal_of(ort, &spec, ASSAY_E_MISSING, cases[i].want);
+  }
+  assay_ort_close(ort);
+}
+
+static void options_without_effect_are_refused(void **state) {
+  (void)state;
+  const struct {
+    const char *provider, *key;
+    bool takes;
+  } cases[] = {{"cpu", "a", false},
+               {NULL, "a", false},
+               {"CPUExecutionProvider", "", false},
+               {"xnnpack", "intra_op_num_threads", true},
+               {"XnnpackExecutionProvider", "intra_op_num_thread", false},
+               {"xnnpack", "", false},
+               {"cuda", "anything", true},
+               {"MyExecutionProvider", "anything", true}};
+  for (size_t i = 0; i < COUNT(cases); ++i)
+    if (assay_ort_provider_takes(cases[i].provider, cases[i].key) != cases[i].takes)
+      fail_msg("%s %s", cases[i].provider, cases[i].key);
+  setenv("FAKE_ORT_PROVIDERS", "XnnpackExecutionProvider,CPUExecutionProvider", 1);
+  assay_ort *ort = open_fake();
+  const assay_ort_pair options[1] = {{"threads", "2"}};
+  assay_ort_session_spec spec = {.model_path = model,
+                                 .provider = "xnnpack",
+                                 .provider_options = options,
+                                 .n_provider_options = 1};
+  journal_of(ort, &spec, ASSAY_E_ARGUMENT, "no option 'threads'");
+  assay_ort_close(ort);
+}
+
+static void deterministic_kernels_are_asked_for_where_there_are_such(void **state) {
+  (void)state;
+  assay_ort *ort = open_fake();
+  assay_ort_session_spec spec = {.model_path = model, .deterministic = true};
+  assert_string_equal(journal_of(ort, &spec, ASSAY_OK, ""), "Deterministic 1 \n");
+  assay_ort_close(ort);
+  setenv("FAKE_ORT_VERSION", "1.16.3", 1);
+  ort = open_fake();
+  journal_of(ort, &spec, ASSAY_E_ARGUMENT, "need ONNX Runtime 1.17 or newer, this is 1.16.3");
+  assay_ort_close(ort);
+}
+
+static void libraries_are_loaded_ahead_in_order(void **state) {
+  (void)state;
+  const char *const good[] = {TEST_NOT_ORT, "libm.so.6"};
+  const char *const bad[] = {TEST_NOT_ORT, "/nowhere/libcudart.so.13"};
+  assay_error err = {0};
+  assert_int_equal(assay_ort_preload(good, 2, &err), ASSAY_OK);
+  assert_int_equal(assay_ort_preload(NULL, 0, &err), ASSAY_OK);
+  assay_status st = assay_ort_preload(bad, 2, &err);
+  assert_error(st, &err, ASSAY_E_MISSING, "library to load ahead: '/nowhere/libcudart.so.13'");
+}
+
 static void plugins_bring_their_providers(void **state) {
   (void)state;
   assay_ort *ort = open_fake();
@@ -233,7 +310,9 @@ static void plugins_bring_their_providers(void **state) {
   assert_non_null(strstr(calls, "Register FakeExecutionProvider /opt/fake.so\n"));
   assert_non_null(strstr(calls, "Append_V2 FakeExecutionProvider"));
   spec.provider = "webgpu";
-  journal_of(ort, &spec, ASSAY_E_MISSING, "offers no device for WebGpuExecutionProvider");
+  journal_of(ort, &spec, ASSAY_E_MISSING,
+             "offers no device for WebGpuExecutionProvider on this machine (the runtime has: "
+             "CPUExecutionProvider on Nobody, FakeExecutionProvider on Nobody)");
   setenv("FAKE_ORT_REFUSE", "Register", 1);
   journal_of(ort, &spec, ASSAY_E_MISSING, "cannot be used");
   assay_ort_close(ort);
@@ -276,6 +355,7 @@ static void options_are_put_in_a_fixed_order(void **state) {
       "    \"plugin_path\": null,\n    \"intra_threads\": 1,\n"
       "    \"inter_threads\": 1,\n    \"execution_mode\": \"sequential\",\n"
       "    \"graph_optimization_level\": 99,\n    \"memory_arena\": true,\n"
+      "    \"deterministic\": false,\n"
       "    \"config\": {\n      \"a\": \"1\",\n      \"b\": \"2\",\n"
       "      \"session.disable_cpu_ep_fallback\": \"1\"\n    },\n"
       "    \"free_dims\": {}\n  }\n}\n";
@@ -395,6 +475,10 @@ int main(void) {
       TEST(refusals_keep_the_words),
       TEST(each_provider_is_appended_by_its_own_call),
       TEST(a_provider_that_cannot_start_is_missing),
+      TEST(a_bare_refusal_gives_the_reason_that_was_logged),
+      TEST(options_without_effect_are_refused),
+      TEST(deterministic_kernels_are_asked_for_where_there_are_such),
+      TEST(libraries_are_loaded_ahead_in_order),
       TEST(plugins_bring_their_providers),
       TEST(the_users_own_fallback_setting_stands),
       TEST(options_are_put_in_a_fixed_order),

@@ -2,8 +2,12 @@
 #ifndef ASSAY_RUNTIME_ORT_INTERNAL_H
 #define ASSAY_RUNTIME_ORT_INTERNAL_H
 
+#include <pthread.h>
+
 #include "runtime/ort.h"
 #include "runtime/ort_abi.h"
+
+#define ASSAY_ORT_LAST_ERROR_BYTES 2048
 
 struct assay_ort {
   void *handle;             /* of the loader; never unloaded once it proved to be ONNX Runtime */
@@ -16,12 +20,20 @@ struct assay_ort {
   char *path;
   char **providers; /* [n_providers] */
   size_t n_providers;
+  pthread_mutex_t error_lock;
+  char last_error[ASSAY_ORT_LAST_ERROR_BYTES]; /* the last that was logged: the reason that a
+                                                  refusal may leave out */
 };
 
 /* Releases `refusal` (NULL: all is well) and turns it into `status` with the runtime's words after
  * "what: ". */
 assay_status assay_ort_take(const assay_ort *ort, OrtStatus *refusal, assay_status status,
                             const char *what, assay_error *err) ASSAY_NODISCARD;
+
+/* Forgets what was logged so far; then, after a refusal, the words of the last error that was
+ * logged since ("" when there was none). */
+void assay_ort_forget_errors(assay_ort *ort);
+void assay_ort_logged_words(assay_ort *ort, char *out, size_t out_bytes);
 
 /* Whether spec can be used at all. Errors: ARGUMENT, IO (no model). */
 assay_status assay_ort_spec_check(const assay_ort_session_spec *spec,

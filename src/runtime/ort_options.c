@@ -65,6 +65,13 @@ static assay_status set_basics(const assay_ort *ort, const assay_ort_session_spe
   if (spec->no_memory_arena)
     ASSAY_TRY(assay_ort_take(ort, api->DisableCpuMemArena(options), ASSAY_E_RUNTIME, "memory arena",
                              err));
+  if (spec->deterministic && ort->api_version < 17)
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "deterministic kernels need ONNX Runtime 1.17 or newer, this is %s",
+                      ort->version);
+  if (spec->deterministic)
+    ASSAY_TRY(assay_ort_take(ort, api->SetDeterministicCompute(options, true), ASSAY_E_RUNTIME,
+                             "deterministic kernels", err));
   if (spec->verbose)
     ASSAY_TRY(assay_ort_take(ort, api->SetSessionLogSeverityLevel(options, SEVERITY_VERBOSE),
                              ASSAY_E_RUNTIME, "log severity", err));
@@ -144,6 +151,7 @@ void assay_ort_session_put_options(const assay_ort_session_spec *spec, assay_jso
   assay_json_put_string(b, "execution_mode", "sequential");
   assay_json_put_int(b, "graph_optimization_level", level_of(spec->graph_optimization_level));
   assay_json_put_bool(b, "memory_arena", !spec->no_memory_arena);
+  assay_json_put_bool(b, "deterministic", spec->deterministic);
   put_sorted(b, "config", spec->config, spec->n_config,
              adds_no_fallback(spec) ? &no_fallback : NULL);
   put_sorted(b, "free_dims", spec->free_dims, spec->n_free_dims, NULL);

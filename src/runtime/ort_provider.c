@@ -25,6 +25,8 @@ typedef struct provider {
   const char *full_name;
   const char *generic_name; /* for the generic call */
   append_call append;       /* required but for the CPU */
+  const char *only_options; /* those that have an effect, each followed by a blank, where the
+                               provider overlooks all others; NULL: it refuses them itself */
 } provider;
 
 static OrtStatus *append_generic(const assay_ort *ort, OrtSessionOptions *session, const char *name,
@@ -80,27 +82,27 @@ static OrtStatus *append_openvino(const assay_ort *ort, OrtSessionOptions *sessi
 }
 
 static const provider providers[] = {
-    {"cpu", "CPUExecutionProvider", "CPU", NULL},
-    {"cuda", "CUDAExecutionProvider", "CUDA", append_cuda},
-    {"tensorrt", "TensorrtExecutionProvider", "TensorRT", append_tensorrt},
-    {"migraphx", "MIGraphXExecutionProvider", "MIGraphX", append_generic},
-    {"rocm", "ROCMExecutionProvider", "ROCM", append_generic},
-    {"openvino", "OpenVINOExecutionProvider", "OpenVINO", append_openvino},
-    {"dnnl", "DnnlExecutionProvider", "DNNL", append_dnnl},
-    {"xnnpack", "XnnpackExecutionProvider", "XNNPACK", append_generic},
-    {"webgpu", "WebGpuExecutionProvider", "WebGPU", append_generic},
-    {"qnn", "QNNExecutionProvider", "QNN", append_generic},
-    {"snpe", "SNPEExecutionProvider", "SNPE", append_generic},
-    {"coreml", "CoreMLExecutionProvider", "CoreML", append_generic},
-    {"vitisai", "VitisAIExecutionProvider", "VitisAI", append_generic},
-    {"nvtensorrtrtx", "NvTensorRTRTXExecutionProvider", "NvTensorRtRtx", append_generic},
-    {"azure", "AzureExecutionProvider", "AZURE", append_generic},
-    {"acl", "ACLExecutionProvider", "ACL", append_generic},
-    {"armnn", "ArmNNExecutionProvider", "ArmNN", append_generic},
-    {"cann", "CANNExecutionProvider", "CANN", append_generic},
-    {"dml", "DmlExecutionProvider", "DML", append_generic},
-    {"js", "JsExecutionProvider", "JS", append_generic},
-    {"webnn", "WebNNExecutionProvider", "WEBNN", append_generic},
+    {"cpu", "CPUExecutionProvider", "CPU", NULL, ""},
+    {"cuda", "CUDAExecutionProvider", "CUDA", append_cuda, NULL},
+    {"tensorrt", "TensorrtExecutionProvider", "TensorRT", append_tensorrt, NULL},
+    {"migraphx", "MIGraphXExecutionProvider", "MIGraphX", append_generic, NULL},
+    {"rocm", "ROCMExecutionProvider", "ROCM", append_generic, NULL},
+    {"openvino", "OpenVINOExecutionProvider", "OpenVINO", append_openvino, NULL},
+    {"dnnl", "DnnlExecutionProvider", "DNNL", append_dnnl, NULL},
+    {"xnnpack", "XnnpackExecutionProvider", "XNNPACK", append_generic, "intra_op_num_threads "},
+    {"webgpu", "WebGpuExecutionProvider", "WebGPU", append_generic, NULL},
+    {"qnn", "QNNExecutionProvider", "QNN", append_generic, NULL},
+    {"snpe", "SNPEExecutionProvider", "SNPE", append_generic, NULL},
+    {"coreml", "CoreMLExecutionProvider", "CoreML", append_generic, NULL},
+    {"vitisai", "VitisAIExecutionProvider", "VitisAI", append_generic, NULL},
+    {"nvtensorrtrtx", "NvTensorRTRTXExecutionProvider", "NvTensorRtRtx", append_generic, NULL},
+    {"azure", "AzureExecutionProvider", "AZURE", append_generic, NULL},
+    {"acl", "ACLExecutionProvider", "ACL", append_generic, NULL},
+    {"armnn", "ArmNNExecutionProvider", "ArmNN", append_generic, NULL},
+    {"cann", "CANNExecutionProvider", "CANN", append_generic, NULL},
+    {"dml", "DmlExecutionProvider", "DML", append_generic, NULL},
+    {"js", "JsExecutionProvider", "JS", append_generic, NULL},
+    {"webnn", "WebNNExecutionProvider", "WEBNN", append_generic, NULL},
 };
 #define N_PROVIDERS (sizeof providers / sizeof *providers)
 
@@ -115,6 +117,15 @@ static const provider *provider_of(const char *name) {
 const char *assay_ort_provider_full_name(const char *name) {
   const provider *p = name != NULL ? provider_of(name) : NULL;
   return p != NULL ? p->full_name : NULL;
+}
+
+bool assay_ort_provider_takes(const char *name, const char *key) {
+  const provider *p = name != NULL ? provider_of(name) : &providers[0];
+  if (p == NULL || p->only_options == NULL) return true;
+  size_t n = strlen(key);
+  for (const char *at = p->only_options; *at != '\0'; at += strcspn(at, " ") + 1)
+    if (strncmp(at, key, n) == 0 && at[n] == ' ') return true;
+  return false;
 }
 
 bool assay_ort_spec_is_cpu(const assay_ort_session_spec *spec) {
@@ -148,11 +159,40 @@ static assay_status not_in_library(const assay_ort *ort, const char *full_name, 
                     full_name, ort->version, list);
 }
 
-static assay_status cannot_be_used(const assay_ort *ort, const char *name, OrtStatus *refusal,
+/* A refusal may say no more than "Failed to load shared library", and leave the loader's reason to
+ * the log. */
+static assay_status cannot_be_used(assay_ort *ort, const char *name, OrtStatus *refusal,
                                    assay_error *err) {
-  char what[128];
-  snprintf(what, sizeof what, "%.64s cannot be used with ONNX Runtime %.24s", name, ort->version);
-  return assay_ort_take(ort, refusal, ASSAY_E_MISSING, what, err);
+  char words[1024], logged[1024];
+  assay_ort_words(ort->api->GetErrorMessage(refusal), words, sizeof words);
+  assay_ort_logged_words(ort, logged, sizeof logged);
+  ort->api->ReleaseStatus(refusal);
+  bool is_bare = strstr(words, "Failed to load") != NULL && strstr(words, " with error: ") == NULL;
+  return assay_fail(err, ASSAY_E_MISSING, "%.64s cannot be used with ONNX Runtime %.24s: %s", name,
+                    ort->version, is_bare && assay_ort_words_mean_missing(logged) ? logged : words);
+}
+
+/* "CPUExecutionProvider on AMD, …": what the runtime found here. */
+static void list_devices(const assay_ort *ort, const OrtEpDevice *const *devices, size_t n,
+                         char *out, size_t out_bytes) {
+  size_t used = 0;
+  out[0] = '\0';
+  for (size_t i = 0; i < n && used < out_bytes; ++i) {
+    const OrtHardwareDevice *hardware = ort->api->EpDevice_Device(devices[i]);
+    int printed = snprintf(out + used, out_bytes - used, "%s%.64s on %.64s", i > 0 ? ", " : "",
+                           ort->api->EpDevice_EpName(devices[i]),
+                           hardware != NULL ? ort->api->HardwareDevice_Vendor(hardware) : "?");
+    used += printed > 0 ? (size_t)printed : 0;
+  }
+}
+
+static assay_status no_device(const assay_ort *ort, const OrtEpDevice *const *devices, size_t n,
+                              const char *plugin_path, const char *name, assay_error *err) {
+  char list[512];
+  list_devices(ort, devices, n, list, sizeof list);
+  return assay_fail(err, ASSAY_E_MISSING,
+                    "'%s' offers no device for %s on this machine (the runtime has: %s)",
+                    plugin_path, name, list[0] != '\0' ? list : "none");
 }
 
 /* The first device of that name which the plug-in offers. */
@@ -180,9 +220,7 @@ static assay_status append_plugin(assay_ort *ort, const assay_ort_session_spec *
   refusal = ort->api->GetEpDevices(ort->env, &devices, &n);
   if (refusal != NULL) return cannot_be_used(ort, name, refusal, err);
   const OrtEpDevice *device = device_named(ort, devices, n, name);
-  if (device == NULL)
-    return assay_fail(err, ASSAY_E_MISSING, "'%s' offers no device for %s on this machine",
-                      spec->plugin_path, name);
+  if (device == NULL) return no_device(ort, devices, n, spec->plugin_path, name, err);
   refusal = ort->api->SessionOptionsAppendExecutionProvider_V2(session, ort->env, &device, 1,
                                                                o->keys, o->values, o->n);
   return refusal != NULL ? cannot_be_used(ort, name, refusal, err) : ASSAY_OK;
@@ -193,7 +231,7 @@ static assay_status append_viewed(assay_ort *ort, const assay_ort_session_spec *
                                   assay_error *err) {
   if (spec->plugin_path != NULL) return append_plugin(ort, spec, session, o, err);
   const provider *p = provider_of(spec->provider);
-  const provider newer = {spec->provider, spec->provider, spec->provider, append_generic};
+  const provider newer = {spec->provider, spec->provider, spec->provider, append_generic, NULL};
   if (p == NULL && assay_ort_has_provider(ort, spec->provider)) p = &newer;
   if (p == NULL) return unknown_provider(spec->provider, err);
   if (!assay_ort_has_provider(ort, p->full_name)) return not_in_library(ort, p->full_name, err);
@@ -206,6 +244,11 @@ assay_status assay_ort_provider_append(assay_ort *ort, const assay_ort_session_s
   size_t n = spec->n_provider_options;
   if (assay_ort_spec_is_cpu(spec) && (n > 0 || spec->plugin_path != NULL))
     return assay_fail(err, ASSAY_E_ARGUMENT, "the CPU provider takes no options and no plug-in");
+  for (size_t i = 0; i < n; ++i)
+    if (spec->plugin_path == NULL &&
+        !assay_ort_provider_takes(spec->provider, spec->provider_options[i].key))
+      return assay_fail(err, ASSAY_E_ARGUMENT, "%s has no option '%s': it would have no effect",
+                        spec->provider, spec->provider_options[i].key);
   if (assay_ort_spec_is_cpu(spec)) return ASSAY_OK;
   const char **block = assay_alloc_array(2 * n + 1, sizeof *block);
   if (block == NULL) return assay_fail_memory(err, 2 * n * sizeof *block);
@@ -214,6 +257,7 @@ assay_status assay_ort_provider_append(assay_ort *ort, const assay_ort_session_s
     o.keys[i] = spec->provider_options[i].key;
     o.values[i] = spec->provider_options[i].value;
   }
+  assay_ort_forget_errors(ort);
   assay_status st = append_viewed(ort, spec, options, &o, err);
   assay_free(block);
   return st;

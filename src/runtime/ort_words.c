@@ -89,6 +89,29 @@ static void erase_field(char *text, const char *field) {
   erase(start, next != NULL ? next : start + strlen(start));
 }
 
+/* Removes every " [with T = cudaError; …]": what the compiler put for a template's parameters. */
+static void erase_bindings(char *text) {
+  char *start;
+  while ((start = strstr(text, "[with ")) != NULL) {
+    int depth = 0;
+    char *end = start;
+    for (; *end != '\0'; ++end) {
+      if (*end == '[') ++depth;
+      if (*end == ']' && --depth == 0) break;
+    }
+    if (*end == '\0') return;
+    erase(start, skip_blanks(end + 1));
+  }
+}
+
+/* A failed check says its own condition first, "x == y was false. ": drops that where a reason
+ * follows. */
+static void erase_condition(char *text) {
+  static const char mark[] = " was false. ";
+  char *at = strstr(text, mark);
+  if (at != NULL && at[sizeof mark - 1] != '\0') erase(text, at + sizeof mark - 1);
+}
+
 static void trim_end(char *text) {
   size_t n = strlen(text);
   while (n > 0 && isspace((unsigned char)text[n - 1])) text[--n] = '\0';
@@ -98,6 +121,8 @@ static void trim_end(char *text) {
 static void clean(char *line) {
   erase_sources(line);
   erase_error_mark(line);
+  erase_bindings(line);
+  erase_condition(line);
   erase_field(line, " ; hostname=");
   erase_field(line, " ; file=");
   erase_field(line, " ; line=");

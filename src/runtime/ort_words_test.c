@@ -43,6 +43,17 @@ static void words_are_free_of_build_and_machine(void **state) {
        "expr=cudaSetDevice(info_.device_id);",
        "CUDA failure 100: no CUDA-capable device is detected ; GPU=0 ; "
        "expr=cudaSetDevice(info_.device_id);"},
+      {"/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_call.cc:129 "
+       "std::conditional_t<THRW, void, Status> onnxruntime::CudaCall(ERRTYPE, const char*) [with "
+       "ERRTYPE = cudaError; bool THRW = true; T = a[2]] [with X = int] CUDA failure 100: no "
+       "CUDA-capable device is detected ; GPU=-1 ; hostname=secret ; expr=cudaSetDevice(id);",
+       "CUDA failure 100: no CUDA-capable device is detected ; GPU=-1 ; expr=cudaSetDevice(id);"},
+      {"a [with b", "a [with b"},
+      {"/src/webgpu_context.cc:77 onnxruntime::webgpu::WebGpuContext::Initialize(const Config&) "
+       "adapter_result.status == wgpu::RequestAdapterStatus::Success was false. Failed to get a "
+       "WebGPU adapter: No supported adapters",
+       "Failed to get a WebGPU adapter: No supported adapters"},
+      {"x == y was false. ", "x == y was false."},
       {"./onnxruntime/core/graph/graph.cc:12 bool ns::Graph::f(int) const plain words (with "
        "brackets)",
        "plain words (with brackets)"},

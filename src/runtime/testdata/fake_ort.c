@@ -7,6 +7,7 @@
  *   FAKE_ORT_PROVIDERS  compiled in, with commas ("CPUExecutionProvider")
  *   FAKE_ORT_REFUSE     name of the call that refuses …
  *   FAKE_ORT_WORDS      … with these words
+ *   FAKE_ORT_LOGGED     … after logging these as an error
  *   FAKE_ORT_OUTPUT     "device", "map" or "string": what the output is, other than a host tensor
  *   FAKE_ORT_PROFILE    path that the end of profiling gives ("")
  *   FAKE_ORT_JOURNAL    file that gets a line for each call that sets something */
@@ -35,9 +36,14 @@ static const char *setting(const char *name, const char *otherwise) {
   return value != NULL ? value : otherwise;
 }
 
+static assay_ort_logger logger; /* of the environment */
+static void *logger_arg;
+
 /* Refuses when this is the call that is to refuse; NULL otherwise. */
 static OrtStatus *answer(const char *call) {
   if (strcmp(setting("FAKE_ORT_REFUSE", ""), call) != 0) return NULL;
+  const char *logged = setting("FAKE_ORT_LOGGED", "");
+  if (logged[0] != '\0' && logger != NULL) logger(logger_arg, 3, "fake", "", "", logged);
   OrtStatus *status = calloc(1, sizeof *status);
   if (status != NULL)
     snprintf(status->words, sizeof status->words, "%s", setting("FAKE_ORT_WORDS", "no"));
@@ -74,6 +80,8 @@ static void release_status(OrtStatus *status) {
 }
 static OrtStatus *create_env(assay_ort_logger log, void *arg, int severity, const char *id,
                              OrtEnv **out) {
+  logger = log;
+  logger_arg = arg;
   if (severity <= 2) log(arg, 2, "fake", id, "fake_ort.c:1", "hello");
   GIVE(out);
   return answer("CreateEnv");
@@ -285,6 +293,21 @@ static OrtStatus *get_devices(const OrtEnv *env, const OrtEpDevice *const **out,
 static const char *get_device_name(const OrtEpDevice *device) {
   return device->name;
 }
+static const OrtHardwareDevice *get_hardware(const OrtEpDevice *device) {
+  (void)device;
+  const OrtHardwareDevice *hardware = NULL;
+  GIVE(&hardware);
+  return hardware;
+}
+static const char *get_vendor(const OrtHardwareDevice *device) {
+  (void)device;
+  return "Nobody";
+}
+static OrtStatus *set_deterministic(OrtSessionOptions *options, bool value) {
+  (void)options;
+  note("Deterministic", value ? "1" : "0", "");
+  return NULL;
+}
 static OrtStatus *append_v2(OrtSessionOptions *options, OrtEnv *env,
                             const OrtEpDevice *const *devices, size_t n_devices,
                             const char *const *keys, const char *const *values, size_t n) {
@@ -369,6 +392,9 @@ static const assay_ort_api table = {
     .GetEpDevices = get_devices,
     .SessionOptionsAppendExecutionProvider_V2 = append_v2,
     .EpDevice_EpName = get_device_name,
+    .EpDevice_Device = get_hardware,
+    .HardwareDevice_Vendor = get_vendor,
+    .SetDeterministicCompute = set_deterministic,
 };
 
 static const assay_ort_api *get_api(uint32_t version) {
