@@ -19,6 +19,8 @@
 #include "campaign/attempt_memory.h"
 #include "campaign/judge.h"
 #include "campaign/machine.h"
+#include "campaign/session_plan.h"
+#include "campaign/static_shapes.h"
 #include "campaign/worker.h"
 #include "package/fields.h"
 #include "package/tree.h"
@@ -108,6 +110,25 @@ static assay_status plan_sha256(const assay_plan *plan, const assay_plan_run *ru
   return st;
 }
 
+/* Effective options of a runtime that fixes the case's own shapes. */
+static assay_status static_options(const assay_plan_runtime *runtime,
+                                   const assay_plan_bundle *bundle, const assay_manifest_case *one,
+                                   char out_hex[65], assay_error *err) {
+  assay_runtime_spec fixed = runtime->spec; /* borrows all but its free dimensions */
+  assay_session_plan session = {0};
+  fixed.free_dims = (assay_settings){0};
+  char *path = assay_path_join(bundle->folder, one->file.file);
+  if (path == NULL) return assay_fail_memory(err, 256);
+  assay_status st =
+      assay_static_shapes_fix(&runtime->spec, &bundle->manifest, path, &fixed.free_dims, err);
+  if (st == ASSAY_OK) st = assay_session_plan_init(&fixed, &session, err);
+  if (st == ASSAY_OK) st = assay_session_plan_options(&session, out_hex, /*out_json=*/NULL, err);
+  assay_session_plan_reset(&session);
+  assay_settings_reset(&fixed.free_dims);
+  assay_free(path);
+  return st;
+}
+
 assay_status assay_attempt_keys(const assay_plan *plan, size_t i, assay_result_keys *out,
                                 assay_error *err) {
   const assay_plan_run *run = &plan->runs[i];
@@ -122,6 +143,8 @@ assay_status assay_attempt_keys(const assay_plan *plan, size_t i, assay_result_k
   memcpy(keys.library_sha256, runtime->library_sha256, sizeof keys.library_sha256);
   memcpy(keys.options_sha256, runtime->options_sha256, sizeof keys.options_sha256);
   memcpy(keys.tool_sha256, plan->tool_sha256, sizeof keys.tool_sha256);
+  if (runtime->spec.is_static)
+    ASSAY_TRY(static_options(runtime, bundle, one, keys.options_sha256, err));
   ASSAY_TRY(plan_sha256(plan, run, keys.plan_sha256, err));
   *out = keys;
   return ASSAY_OK;
@@ -160,7 +183,13 @@ static assay_status write_task(const attempt *a, const char *path, assay_error *
                             .warmup = spec->warmup,
                             .placement_runs = spec->placement_runs,
                             .digests_path = a->plan->digests_path}; /* borrows; never reset */
-  return assay_worker_task_write(&task, path, err);
+  assay_settings free_dims = {0};
+  ASSAY_TRY(assay_static_shapes_fix(&a->runtime->spec, &a->bundle->manifest, a->case_path,
+                                    &free_dims, err));
+  task.runtime.free_dims = free_dims;
+  assay_status st = assay_worker_task_write(&task, path, err);
+  assay_settings_reset(&free_dims);
+  return st;
 }
 
 static bool is_too_long(const char *path) {
@@ -222,13 +251,32 @@ static assay_status run_child(attempt *a, const char *task_path, char *const *en
   return run_sampled(a, &child, out, err);
 }
 
+/* What the process is started with; a runtime that compiles gets an empty folder to keep it in. */
+static assay_status make_env(const attempt *a, char ***out, assay_error *err) {
+  const assay_runtime_spec *runtime = &a->runtime->spec;
+  bool wants_cache = assay_runtime_spec_wants_cache(runtime);
+  assay_settings settings = {0};
+  char *cache = realpath(a->plan->work_folder, NULL); /* by malloc, not by our door */
+  char *folder = cache != NULL ? assay_path_join(cache, "cache") : NULL;
+  free(cache);
+  if (folder == NULL) return assay_fail_memory(err, 256);
+  assay_status st = assay_folder_remove(folder, err);
+  if (st == ASSAY_OK && wants_cache) st = assay_folder_create(folder, err);
+  if (st == ASSAY_OK)
+    st = assay_runtime_spec_env(runtime, a->run->mode == ASSAY_RESULT_PLACEMENT,
+                                wants_cache ? folder : NULL, &settings, err);
+  if (st == ASSAY_OK) st = assay_settings_make_env(&settings, out, err);
+  assay_settings_reset(&settings);
+  assay_free(folder);
+  return st;
+}
+
 static assay_status start_worker(attempt *a, assay_child_result *out, assay_error *err) {
-  const assay_settings *settings = &a->runtime->spec.env;
   char **env = NULL;
   char *task_path = assay_path_join(a->folder, TASK_FILE);
   if (task_path == NULL) return assay_fail_memory(err, strlen(a->folder) + sizeof TASK_FILE);
   assay_status st = write_task(a, task_path, err);
-  if (st == ASSAY_OK) st = assay_settings_make_env(settings, &env, err);
+  if (st == ASSAY_OK) st = make_env(a, &env, err);
   if (st == ASSAY_OK) st = run_child(a, task_path, env, out, err);
   assay_settings_free_env(env);
   assay_free(task_path);

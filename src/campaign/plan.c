@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "campaign/bundle_check.h"
+#include "campaign/environment_rules.h"
 #include "campaign/judge.h"
 #include "campaign/resume.h"
 #include "campaign/session_plan.h"
@@ -22,6 +23,8 @@
 
 #define PROBE_TIMEOUT_NS INT64_C(120000000000) /* loading a library takes seconds at worst */
 #define PROBE_TRIES      4
+
+extern char **environ;
 
 static assay_status copy_text(char **out, const char *text, assay_error *err) {
   assay_free(*out);
@@ -56,6 +59,12 @@ static assay_status read_runtimes(assay_plan *plan, assay_error *err) {
     ASSAY_TRY(add_options(spec, runtime, err));
     if (spec->threads > 0) runtime->intra_threads = (int)spec->threads;
     if (spec->adjust != NULL) ASSAY_TRY(spec->adjust(spec->adjust_arg, i, runtime, err));
+    assay_status st = assay_runtime_spec_check(runtime, err);
+    if (st == ASSAY_OK) st = assay_environment_check(runtime, environ, err);
+    if (st) {
+      assay_error_in(err, "runtime '%s'", texts[i]);
+      return st;
+    }
   }
   return ASSAY_OK;
 }

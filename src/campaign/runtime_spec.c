@@ -1,4 +1,4 @@
-/* Runtimes as users name them. The format stands in runtime_spec.h. */
+/* Runtimes as users name them. The format stands in runtimes/README.md. */
 #include "campaign/runtime_spec.h"
 
 #include <limits.h>
@@ -11,7 +11,10 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "campaign/environment_rules.h"
+#include "campaign/runtime_builtin.h"
 #include "package/fields.h"
+#include "runtime/find_library.h"
 #include "runtime/ort.h"
 
 #define RUNTIME_MAX_BYTES ((size_t)1 << 20)
@@ -22,6 +25,38 @@
 static assay_status duplicate(const char *text, char **out, assay_error *err) {
   *out = assay_strdup(text);
   return *out != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(text) + 1);
+}
+
+/* --- required evidence ------------------------------------------------------------------------ */
+
+static const char *const evidence_names[] = {"flash_attention", "fused_attention",
+                                             "integer_tensors"};
+
+const char *assay_runtime_evidence_name(assay_runtime_evidence bit) {
+  for (size_t i = 0; i < N_OF(evidence_names); i++)
+    if ((unsigned)bit == 1u << i) return evidence_names[i];
+  return NULL;
+}
+
+static assay_status read_evidence(const assay_json *root, assay_runtime_spec *out,
+                                  assay_error *err) {
+  const assay_json *list = NULL;
+  if (assay_json_get(root, "required_evidence") == NULL) return ASSAY_OK;
+  ASSAY_TRY(assay_json_need_array(root, "required_evidence", &list, err));
+  for (size_t i = 0; i < assay_json_len(list); i++) {
+    const char *word = assay_json_string(assay_json_at(list, i));
+    unsigned bit = 0;
+    for (size_t k = 0; k < N_OF(evidence_names) && word != NULL; k++)
+      if (strcmp(word, evidence_names[k]) == 0) bit = 1u << k;
+    if (bit == 0 || (out->required_evidence & bit) != 0)
+      return assay_fail(err, ASSAY_E_FORMAT,
+                        "'required_evidence': expected flash_attention, fused_attention or "
+                        "integer_tensors, each once, found %s%s%s",
+                        word != NULL ? "'" : "", word != NULL ? word : "no text",
+                        word != NULL ? "'" : "");
+    out->required_evidence |= bit;
+  }
+  return ASSAY_OK;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -45,10 +80,17 @@ static assay_status read_small_int(const assay_json *object, const char *key, in
   return ASSAY_OK;
 }
 
+static assay_status read_bool(const assay_json *object, const char *key, bool *out,
+                              assay_error *err) {
+  if (assay_json_get(object, key) == NULL) return ASSAY_OK;
+  return assay_json_need_bool(object, key, out, err);
+}
+
 static assay_status read_session(const assay_json *root, assay_runtime_spec *out,
                                  assay_error *err) {
   static const char *const keys[] = {"intra_threads", "inter_threads", "graph_optimization_level",
-                                     "memory_arena",  "config",        "free_dims"};
+                                     "memory_arena",  "deterministic", "config",
+                                     "free_dims"};
   const assay_json *session = assay_json_get(root, "session");
   if (session == NULL) return ASSAY_OK;
   ASSAY_TRY(assay_json_need_object(root, "session", &session, err));
@@ -62,8 +104,8 @@ static assay_status read_session(const assay_json *root, assay_runtime_spec *out
     return assay_fail(err, ASSAY_E_FORMAT,
                       "'graph_optimization_level': expected 0, 1, 2, 3 or 99, found %d", level);
   bool arena = true;
-  if (assay_json_get(session, "memory_arena") != NULL)
-    ASSAY_TRY(assay_json_need_bool(session, "memory_arena", &arena, err));
+  ASSAY_TRY(read_bool(session, "memory_arena", &arena, err));
+  ASSAY_TRY(read_bool(session, "deterministic", &out->deterministic, err));
   out->no_memory_arena = !arena;
   ASSAY_TRY(read_settings(session, "config", /*may_be_null=*/false, &out->config, err));
   ASSAY_TRY(read_settings(session, "free_dims", /*may_be_null=*/false, &out->free_dims, err));
@@ -103,13 +145,23 @@ static assay_status set_provider(const char *name, assay_runtime_spec *out, assa
                     near != NULL ? "'" : "");
 }
 
-static assay_status read_env(const assay_json *root, assay_runtime_spec *out, assay_error *err) {
-  ASSAY_TRY(read_settings(root, "env", /*may_be_null=*/true, &out->env, err));
-  for (size_t i = 0; i < out->env.n; i++)
-    if (strchr(out->env.items[i].key, '=') != NULL)
-      return assay_fail(err, ASSAY_E_FORMAT, "'env': expected a variable's name, found '%s'",
-                        out->env.items[i].key);
+static assay_status read_env(const assay_json *root, const char *key, assay_settings *out,
+                             assay_error *err) {
+  ASSAY_TRY(read_settings(root, key, /*may_be_null=*/true, out, err));
+  for (size_t i = 0; i < out->n; i++)
+    if (strchr(out->items[i].key, '=') != NULL)
+      return assay_fail(err, ASSAY_E_FORMAT, "'%s': expected a variable's name, found '%s'", key,
+                        out->items[i].key);
   return ASSAY_OK;
+}
+
+static assay_status read_caches(const assay_json *root, assay_runtime_spec *out, assay_error *err) {
+  const char *word = "fresh";
+  if (assay_json_get(root, "caches") == NULL) return ASSAY_OK;
+  ASSAY_TRY(assay_json_need_string(root, "caches", &word, err));
+  out->caches_kept = strcmp(word, "kept") == 0;
+  if (out->caches_kept || strcmp(word, "fresh") == 0) return ASSAY_OK;
+  return assay_fail(err, ASSAY_E_FORMAT, "'caches': expected fresh or kept, found '%s'", word);
 }
 
 /* A path, or nothing; a relative one is taken from the folder. */
@@ -121,6 +173,66 @@ static assay_status read_path(const assay_json *root, const char *key, const cha
   ASSAY_TRY(assay_json_need_string(root, key, &path, err));
   *out = assay_path_join(folder, path);
   return *out != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(path) + 1);
+}
+
+/* A path as the loader takes it, and the digest of what is there; "" where that is no readable
+ * file. */
+static assay_status resolve_file(char **path, char out_hex[65], assay_error *err) {
+  out_hex[0] = '\0';
+  char *real = realpath(*path, NULL); /* by malloc, not by our door */
+  if (real == NULL) return ASSAY_OK;
+  assay_free(*path);
+  *path = assay_strdup(real);
+  free(real);
+  if (*path == NULL) return assay_fail_memory(err, 256);
+  if (assay_path_kind_of(*path) != ASSAY_PATH_FILE) return ASSAY_OK;
+  return assay_sha256_file(*path, out_hex, /*out_size_bytes=*/NULL, err);
+}
+
+static assay_status check_digest(const char *what, const char *path, const char *asked,
+                                 const char *found, assay_error *err) {
+  if (asked[0] == '\0' || strcmp(asked, found) == 0) return ASSAY_OK;
+  return assay_fail(err, ASSAY_E_MISMATCH, "%s '%s': expected SHA-256 %s, found %s", what, path,
+                    asked, found[0] != '\0' ? found : "no such file");
+}
+
+/* One that cannot be loaded makes runs that fail, each with the loader's reason. */
+static assay_status resolve_preload(assay_runtime_spec *out, size_t i, const char *folder,
+                                    const char *asked, assay_error *err) {
+  char sha256[65];
+  char *path = assay_path_join(folder, out->preload[i]);
+  if (path == NULL) return assay_fail_memory(err, 256);
+  assay_free(out->preload[i]);
+  out->preload[i] = path;
+  ASSAY_TRY(resolve_file(&out->preload[i], sha256, err));
+  ASSAY_TRY(check_digest("library to load ahead", out->preload[i], asked, sha256, err));
+  return duplicate(sha256, &out->preload_sha256[i], err);
+}
+
+static bool is_null(const assay_json *member) {
+  return member == NULL || assay_json_kind_of(member) == ASSAY_JSON_NULL;
+}
+
+static assay_status read_preload(const assay_json *root, const char *folder,
+                                 assay_runtime_spec *out, assay_error *err) {
+  char **asked = NULL;
+  size_t n_asked = 0;
+  if (!is_null(assay_json_get(root, "preload")))
+    ASSAY_TRY(assay_fields_strings(root, "preload", &out->preload, &out->n_preload, err));
+  if (!is_null(assay_json_get(root, "preload_sha256")))
+    ASSAY_TRY(assay_fields_strings(root, "preload_sha256", &asked, &n_asked, err));
+  assay_status st = ASSAY_OK;
+  if (asked != NULL && n_asked != out->n_preload)
+    st = assay_fail(err, ASSAY_E_FORMAT, "'preload_sha256': expected %zu digests, found %zu",
+                    out->n_preload, n_asked);
+  if (st == ASSAY_OK && out->n_preload > 0) {
+    out->preload_sha256 = assay_alloc_array(out->n_preload, sizeof *out->preload_sha256);
+    if (out->preload_sha256 == NULL) st = assay_fail_memory(err, out->n_preload);
+  }
+  for (size_t i = 0; i < out->n_preload && st == ASSAY_OK; i++)
+    st = resolve_preload(out, i, folder, asked != NULL ? asked[i] : "", err);
+  assay_fields_strings_destroy(asked, n_asked);
+  return st;
 }
 
 /* The plug-in by its path as the loader takes it, and by its contents. One that is not there makes
@@ -136,24 +248,18 @@ static assay_status read_plugin(const assay_json *root, const char *folder, assa
     return asked[0] == '\0' ? ASSAY_OK
                             : assay_fail(err, ASSAY_E_FORMAT,
                                          "'plugin_sha256' without 'plugin' would have no effect");
-  char *real = realpath(out->plugin, NULL); /* by malloc, not by our door */
-  if (real == NULL) return ASSAY_OK;
-  assay_free(out->plugin);
-  out->plugin = assay_strdup(real);
-  free(real);
-  if (out->plugin == NULL) return assay_fail_memory(err, 256);
-  if (assay_path_kind_of(out->plugin) != ASSAY_PATH_FILE) return ASSAY_OK;
-  ASSAY_TRY(assay_sha256_file(out->plugin, out->plugin_sha256, /*out_size_bytes=*/NULL, err));
-  if (asked[0] == '\0' || strcmp(asked, out->plugin_sha256) == 0) return ASSAY_OK;
-  return assay_fail(err, ASSAY_E_MISMATCH, "plug-in '%s': expected SHA-256 %s, found %s",
-                    out->plugin, asked, out->plugin_sha256);
+  ASSAY_TRY(resolve_file(&out->plugin, out->plugin_sha256, err));
+  return out->plugin_sha256[0] != '\0'
+             ? check_digest("plug-in", out->plugin, asked, out->plugin_sha256, err)
+             : ASSAY_OK;
 }
 
 static assay_status read_root(const assay_json *root, const char *folder, assay_runtime_spec *out,
                               assay_error *err) {
-  static const char *const keys[] = {"schema",  "library",       "provider",
-                                     "plugin",  "plugin_sha256", "options",
-                                     "session", "env",           "placement_policy"};
+  static const char *const keys[] = {
+      "schema", "library",       "preload",       "preload_sha256",    "provider",
+      "plugin", "plugin_sha256", "options",       "session",           "static",
+      "caches", "env",           "placement_env", "required_evidence", "placement_policy"};
   const char *provider = NULL;
   if (assay_json_kind_of(root) != ASSAY_JSON_OBJECT)
     return assay_fail(err, ASSAY_E_FORMAT, "expected an object, found %s",
@@ -163,12 +269,18 @@ static assay_status read_root(const assay_json *root, const char *folder, assay_
   ASSAY_TRY(assay_json_only_keys(root, keys, N_OF(keys), err));
   ASSAY_TRY(assay_json_need_string(root, "provider", &provider, err));
   ASSAY_TRY(read_path(root, "library", folder, &out->library, err));
+  ASSAY_TRY(read_preload(root, folder, out, err));
   ASSAY_TRY(read_plugin(root, folder, out, err));
   ASSAY_TRY(set_provider(provider, out, err));
   ASSAY_TRY(read_settings(root, "options", /*may_be_null=*/false, &out->options, err));
   ASSAY_TRY(read_session(root, out, err));
-  ASSAY_TRY(read_env(root, out, err));
-  return read_policy(root, out, err);
+  ASSAY_TRY(read_bool(root, "static", &out->is_static, err));
+  ASSAY_TRY(read_caches(root, out, err));
+  ASSAY_TRY(read_env(root, "env", &out->env, err));
+  ASSAY_TRY(read_env(root, "placement_env", &out->placement_env, err));
+  ASSAY_TRY(read_evidence(root, out, err));
+  ASSAY_TRY(read_policy(root, out, err));
+  return assay_runtime_spec_check(out, err);
 }
 
 assay_status assay_runtime_spec_of_json(const assay_json *root, const char *folder,
@@ -214,19 +326,57 @@ static assay_status read_file(const char *path, const char *label, assay_runtime
   return st;
 }
 
+static assay_status read_builtin(const assay_runtime_builtin *builtin, assay_runtime_spec *out,
+                                 assay_error *err) {
+  assay_json *root = NULL;
+  ASSAY_TRY(assay_json_parse(builtin->json, strlen(builtin->json), &root, err));
+  assay_status st = assay_runtime_spec_of_json(root, ".", out, err);
+  assay_json_destroy(root);
+  return st;
+}
+
+/* *out is "" where it is not known; released with assay_free. */
+static assay_status installed_path(const char *name, char **out, assay_error *err) {
+  char *relative = assay_format("runtimes/%s.json", name);
+  if (relative == NULL) return assay_fail_memory(err, strlen(name) + 16);
+  assay_status st = assay_find_in_deps(relative, out, err);
+  assay_free(relative);
+  return st;
+}
+
+/* A name of letters: one that is installed, a built-in one, or a provider's. */
+static assay_status read_name(const char *name, assay_runtime_spec *out, assay_error *err) {
+  const assay_runtime_builtin *builtin = assay_runtime_builtin_find(name);
+  char *path = NULL;
+  if (assay_fields_is_name(name)) ASSAY_TRY(installed_path(name, &path, err));
+  if (path != NULL) {
+    assay_status st = read_file(path, name, out, err);
+    assay_free(path);
+    return st;
+  }
+  if (builtin != NULL)
+    ASSAY_TRY(read_builtin(builtin, out, err));
+  else
+    *out = (assay_runtime_spec){.graph_optimization_level = -1, .max_copies = -1};
+  ASSAY_TRY(duplicate(name, &out->name, err));
+  return builtin != NULL ? ASSAY_OK : set_provider(name, out, err);
+}
+
 /* "cpu", or "cpu@/path". */
-static assay_status read_built_in(const char *text, assay_runtime_spec *out, assay_error *err) {
+static assay_status read_named(const char *text, assay_runtime_spec *out, assay_error *err) {
   const char *at = strchr(text, '@');
-  size_t n = at != NULL ? (size_t)(at - text) : strlen(text);
-  *out = (assay_runtime_spec){.graph_optimization_level = -1, .max_copies = -1};
-  out->name = assay_strndup(text, n);
-  if (out->name == NULL) return assay_fail_memory(err, n + 1);
+  char *name = assay_strndup(text, at != NULL ? (size_t)(at - text) : strlen(text));
+  if (name == NULL) return assay_fail_memory(err, strlen(text) + 1);
+  assay_status st = read_name(name, out, err);
+  assay_free(name);
+  if (st) return st;
+  assay_free(out->label);
   ASSAY_TRY(duplicate(text, &out->label, err));
-  ASSAY_TRY(set_provider(out->name, out, err));
   if (at == NULL) return ASSAY_OK;
   if (at[1] == '\0')
     return assay_fail(err, ASSAY_E_ARGUMENT, "runtime '%s': expected a library's path after '@'",
                       text);
+  assay_free(out->library);
   return duplicate(at + 1, &out->library, err);
 }
 
@@ -240,13 +390,109 @@ assay_status assay_runtime_spec_parse(const char *text, assay_runtime_spec *out,
   else if (assay_path_kind_of(with_ending) == ASSAY_PATH_FILE)
     st = read_file(with_ending, text, &spec, err);
   else
-    st = read_built_in(text, &spec, err);
+    st = read_named(text, &spec, err);
   assay_free(with_ending);
   if (st) {
     assay_runtime_spec_reset(&spec);
     return st;
   }
   *out = spec;
+  return ASSAY_OK;
+}
+
+/* --- what could have no effect, or another than meant ------------------------------------------
+ */
+
+static assay_status check_options(const assay_runtime_spec *spec, assay_error *err) {
+  for (size_t i = 0; i < spec->options.n && spec->plugin == NULL; i++)
+    if (!assay_ort_provider_takes(spec->provider, spec->options.items[i].key))
+      return assay_fail(err, ASSAY_E_ARGUMENT,
+                        "provider option '%s' would have no effect: %s does not take it",
+                        spec->options.items[i].key, spec->provider);
+  return ASSAY_OK;
+}
+
+static assay_status check_env(const assay_runtime_spec *spec, assay_error *err) {
+  for (size_t i = 0; i < spec->env.n; i++) {
+    const assay_setting *one = &spec->env.items[i];
+    if (one->value != NULL &&
+        assay_environment_rule_of(one->key, NULL) == ASSAY_ENVIRONMENT_TRACING)
+      return assay_fail(err, ASSAY_E_ARGUMENT,
+                        "'env': %s traces, and would do so in timed runs: it belongs in "
+                        "\"placement_env\"",
+                        one->key);
+  }
+  for (size_t i = 0; i < spec->placement_env.n; i++) {
+    const char *key = spec->placement_env.items[i].key;
+    if (assay_environment_rule_of(key, NULL) == ASSAY_ENVIRONMENT_CHANGES)
+      return assay_fail(err, ASSAY_E_ARGUMENT,
+                        "'placement_env': %s changes what is computed, so that timed and placement "
+                        "runs would differ: it belongs in \"env\"",
+                        key);
+    for (size_t k = 0; k < spec->env.n; k++)
+      if (strcmp(spec->env.items[k].key, key) == 0 && spec->env.items[k].value != NULL)
+        return assay_fail(err, ASSAY_E_ARGUMENT, "%s is in \"env\" and in \"placement_env\"", key);
+  }
+  return ASSAY_OK;
+}
+
+static bool is_cpu(const assay_runtime_spec *spec) {
+  return strcmp(spec->provider, "CPUExecutionProvider") == 0;
+}
+
+assay_status assay_runtime_spec_check(const assay_runtime_spec *spec, assay_error *err) {
+  ASSAY_TRY(check_options(spec, err));
+  if (is_cpu(spec) && (spec->n_allowed_cpu_ops > 0 || spec->max_copies >= 0))
+    return assay_fail(
+        err, ASSAY_E_ARGUMENT,
+        "'placement_policy' would have no effect: all of the CPU provider's nodes are "
+        "on the CPU");
+  return check_env(spec, err);
+}
+
+/* --- environment of a run ------------------------------------------------------------------------
+ */
+
+bool assay_runtime_spec_wants_cache(const assay_runtime_spec *spec) {
+  return !spec->caches_kept && !is_cpu(spec);
+}
+
+static bool has_key(const assay_settings *settings, const char *key) {
+  for (size_t i = 0; i < settings->n; i++)
+    if (strcmp(settings->items[i].key, key) == 0) return true;
+  return false;
+}
+
+/* Where drivers and compilers keep what they compiled: Mesa and everybody who follows the desktop's
+ * convention, CUDA, MIOpen, the AMD and the Intel compiler. */
+static assay_status add_cache(const char *folder, assay_settings *out, assay_error *err) {
+  static const char *const names[] = {
+      "XDG_CACHE_HOME",          "MESA_SHADER_CACHE_DIR", "CUDA_CACHE_PATH", "MIOPEN_USER_DB_PATH",
+      "MIOPEN_CUSTOM_CACHE_DIR", "AMD_COMGR_CACHE_DIR",   "NEO_CACHE_DIR"};
+  for (size_t i = 0; i < N_OF(names); i++)
+    if (!has_key(out, names[i])) ASSAY_TRY(assay_settings_set(out, names[i], folder, err));
+  return ASSAY_OK;
+}
+
+static assay_status add_settings(const assay_settings *from, assay_settings *out,
+                                 assay_error *err) {
+  for (size_t i = 0; i < from->n; i++)
+    ASSAY_TRY(assay_settings_set(out, from->items[i].key, from->items[i].value, err));
+  return ASSAY_OK;
+}
+
+assay_status assay_runtime_spec_env(const assay_runtime_spec *spec, bool is_placement,
+                                    const char *cache_folder, assay_settings *out,
+                                    assay_error *err) {
+  assay_settings env = {0};
+  assay_status st = add_settings(&spec->env, &env, err);
+  if (st == ASSAY_OK && is_placement) st = add_settings(&spec->placement_env, &env, err);
+  if (st == ASSAY_OK && cache_folder != NULL) st = add_cache(cache_folder, &env, err);
+  if (st) {
+    assay_settings_reset(&env);
+    return st;
+  }
+  *out = env;
   return ASSAY_OK;
 }
 
@@ -259,9 +505,26 @@ static void put_session(const assay_runtime_spec *spec, assay_json_builder *b) {
   assay_json_put_int(b, "graph_optimization_level",
                      spec->graph_optimization_level >= 0 ? spec->graph_optimization_level : 99);
   assay_json_put_bool(b, "memory_arena", !spec->no_memory_arena);
+  assay_json_put_bool(b, "deterministic", spec->deterministic);
   assay_settings_put(&spec->config, b, "config");
   assay_settings_put(&spec->free_dims, b, "free_dims");
   assay_json_end(b);
+}
+
+static void put_evidence(const assay_runtime_spec *spec, assay_json_builder *b) {
+  assay_json_begin_array(b, "required_evidence");
+  for (size_t i = 0; i < N_OF(evidence_names); i++)
+    if ((spec->required_evidence & (1u << i)) != 0)
+      assay_json_put_string(b, NULL, evidence_names[i]);
+  assay_json_end(b);
+}
+
+static void put_preload(const assay_runtime_spec *spec, assay_json_builder *b) {
+  if (spec->preload != NULL && spec->n_preload > 0)
+    assay_fields_put_strings(b, "preload", spec->preload, spec->n_preload);
+  else
+    assay_json_put_null(b, "preload");
+  assay_fields_put_strings(b, "preload_sha256", spec->preload_sha256, spec->n_preload);
 }
 
 void assay_runtime_spec_put(const assay_runtime_spec *spec, assay_json_builder *b,
@@ -269,13 +532,18 @@ void assay_runtime_spec_put(const assay_runtime_spec *spec, assay_json_builder *
   assay_json_begin_object(b, key);
   assay_json_put_string(b, "schema", "assay/runtime/1");
   assay_json_put_string(b, "library", spec->library);
+  put_preload(spec, b);
   assay_json_put_string(b, "provider", spec->provider);
   assay_json_put_string(b, "plugin", spec->plugin);
   assay_json_put_string(b, "plugin_sha256",
                         spec->plugin_sha256[0] != '\0' ? spec->plugin_sha256 : NULL);
   assay_settings_put(&spec->options, b, "options");
   put_session(spec, b);
+  assay_json_put_bool(b, "static", spec->is_static);
+  assay_json_put_string(b, "caches", spec->caches_kept ? "kept" : "fresh");
   assay_settings_put(&spec->env, b, "env");
+  assay_settings_put(&spec->placement_env, b, "placement_env");
+  put_evidence(spec, b);
   assay_json_begin_object(b, "placement_policy");
   assay_fields_put_strings(b, "allowed_cpu_ops", spec->allowed_cpu_ops, spec->n_allowed_cpu_ops);
   if (spec->max_copies >= 0)
@@ -303,6 +571,7 @@ assay_status assay_runtime_spec_sha256(const assay_runtime_spec *spec, char out_
   assay_json *json = NULL;
   without.library = NULL;
   without.plugin = NULL;
+  without.preload = NULL;
   ASSAY_TRY(to_json(&without, &json, err));
   assay_status st = assay_fields_digest(json, out_hex, err);
   assay_json_destroy(json);
@@ -316,10 +585,13 @@ void assay_runtime_spec_reset(assay_runtime_spec *spec) {
   assay_free(spec->library);
   assay_free(spec->provider);
   assay_free(spec->plugin);
+  assay_fields_strings_destroy(spec->preload, spec->n_preload);
+  assay_fields_strings_destroy(spec->preload_sha256, spec->n_preload);
   assay_settings_reset(&spec->options);
   assay_settings_reset(&spec->config);
   assay_settings_reset(&spec->free_dims);
   assay_settings_reset(&spec->env);
+  assay_settings_reset(&spec->placement_env);
   assay_fields_strings_destroy(spec->allowed_cpu_ops, spec->n_allowed_cpu_ops);
   *spec = (assay_runtime_spec){0};
 }

@@ -1,6 +1,8 @@
 /* Session options of a runtime, and their hash. */
 #include "campaign/session_plan.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "package/fields.h"
@@ -14,9 +16,20 @@ static size_t append(const assay_settings *settings, assay_ort_pair *pairs, size
   return n + settings->n;
 }
 
+#define NO_FALLBACK "session.disable_cpu_ep_fallback"
+
+/* Operators that the policy lets run on the CPU need a session that lets them; the profile then
+ * says which did. */
+static bool allows_fallback(const assay_runtime_spec *runtime) {
+  for (size_t i = 0; i < runtime->config.n; i++)
+    if (strcmp(runtime->config.items[i].key, NO_FALLBACK) == 0) return false;
+  return runtime->n_allowed_cpu_ops > 0;
+}
+
 assay_status assay_session_plan_init(const assay_runtime_spec *runtime, assay_session_plan *out,
                                      assay_error *err) {
-  size_t n = runtime->options.n + runtime->config.n + runtime->free_dims.n;
+  bool adds_fallback = allows_fallback(runtime);
+  size_t n = runtime->options.n + runtime->config.n + 1 + runtime->free_dims.n;
   assay_ort_pair *pairs = assay_alloc_array(n, sizeof *pairs);
   if (pairs == NULL) return assay_fail_memory(err, n * sizeof *pairs);
   assay_ort_session_spec spec = {
@@ -26,12 +39,14 @@ assay_status assay_session_plan_init(const assay_runtime_spec *runtime, assay_se
       .intra_threads = runtime->intra_threads,
       .inter_threads = runtime->inter_threads,
       .graph_optimization_level = runtime->graph_optimization_level,
-      .n_config = runtime->config.n,
+      .n_config = runtime->config.n + adds_fallback,
       .n_free_dims = runtime->free_dims.n,
       .no_memory_arena = runtime->no_memory_arena,
+      .deterministic = runtime->deterministic,
   };
   n = append(&runtime->options, pairs, 0, &spec.provider_options);
   n = append(&runtime->config, pairs, n, &spec.config);
+  if (adds_fallback) pairs[n++] = (assay_ort_pair){NO_FALLBACK, "0"};
   append(&runtime->free_dims, pairs, n, &spec.free_dims);
   *out = (assay_session_plan){.spec = spec, .pairs = pairs};
   return ASSAY_OK;

@@ -109,6 +109,8 @@ static assay_status load_library(worker *w, assay_error *err) {
                                .log_arg = w,
                                .log_severity = verbose ? SEVERITY_VERBOSE : SEVERITY_WARNING};
   mark(w, ASSAY_STAGE_LOAD_LIBRARY);
+  ASSAY_TRY(assay_ort_preload((const char *const *)w->task->runtime.preload,
+                              w->task->runtime.n_preload, err));
   ASSAY_TRY(assay_ort_open(w->task->runtime.library, &options, &w->ort, err));
   ASSAY_TRY(copy_text(assay_ort_path(w->ort), &facts->library_path, err));
   ASSAY_TRY(copy_text(assay_ort_version(w->ort), &facts->library_version, err));

@@ -132,7 +132,8 @@ assay_status assay_verify_runtime_check(const assay_verify_scene *scene, size_t 
   assay_json_begin_object(b, NULL);
   for (size_t i = 0; i < assay_json_len(listed->spec); i++) {
     const char *key = assay_json_key_at(listed->spec, i);
-    if (strcmp(key, "library") == 0 || strcmp(key, "plugin") == 0) /* count by their contents */
+    if (strcmp(key, "library") == 0 || strcmp(key, "plugin") == 0 ||
+        strcmp(key, "preload") == 0) /* count by their contents */
       assay_json_put_null(b, key);
     else
       assay_json_put_copy(b, key, assay_json_value_at(listed->spec, i));
