@@ -1,8 +1,8 @@
-/* assay doctor: which ONNX Runtime libraries are here, whether they really load and run, and what
- * the machine is. Each library is opened in a process of its own (this program again, with
+/* assay doctor: which ONNX Runtime libraries and runtimes are here, whether they really load and
+ * run, and what the machine is. Each library is opened in a process of its own (this program again,
+ * with
  * --probe-one), since one process opens one library and a damaged one may take its process with it.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,26 +18,28 @@
 #include "base/text.h"
 #include "campaign/machine.h"
 #include "cli/cli.h"
+#include "cli/doctor_ask.h"
+#include "cli/doctor_runtime.h"
 #include "onnx/graph.h"
 #include "reference/ref_mlpf.h"
 #include "runtime/find_library.h"
 #include "runtime/ort.h"
 
-#define COMMAND          "doctor"
-#define PROBE_TIMEOUT_NS ((int64_t)60 * 1000000000)
-#define REPORT_MAX_BYTES ((size_t)1 << 20)
-#define LIBRARIES_MAX    64
-#define TINY_OPSET       18 /* the oldest that the graph builder writes; ORT knows it since 1.14 */
-#define TINY_ELEMS       4
+#define COMMAND       "doctor"
+#define LIBRARIES_MAX 64
+#define TINY_OPSET    18 /* the oldest that the graph builder writes; ORT knows it since 1.14 */
+#define TINY_ELEMS    4
 
 typedef struct doctor_args {
   const char *libraries[LIBRARIES_MAX];
   size_t n_libraries;
-  const char *probe;
-  bool json;
+  const char *runtimes[LIBRARIES_MAX];
+  size_t n_runtimes;
+  const char *probe, *probe_runtime;
+  bool show, json;
 } doctor_args;
 
-enum { KEY_LIBRARY = 0x100, KEY_JSON, KEY_PROBE };
+enum { KEY_LIBRARY = 0x100, KEY_RUNTIME, KEY_SHOW, KEY_JSON, KEY_PROBE, KEY_PROBE_RUNTIME };
 
 static const struct argp_option options[] = {
     {"library", KEY_LIBRARY, "PATH", 0,
@@ -45,8 +47,15 @@ static const struct argp_option options[] = {
      "beside "
      "the program, and what the system's loader finds",
      0},
+    {"runtime", KEY_RUNTIME, "RUNTIME", 0,
+     "a runtime to try (may be repeated): built-in, a file, or one of deps/runtimes, which 'make "
+     "providers' fills; default: all of those",
+     0},
+    {"show", KEY_SHOW, NULL, 0, "print the --runtime as a file to copy, and try nothing", 0},
     {"json", KEY_JSON, NULL, 0, "print one JSON document (schema assay/doctor/1)", 0},
     {"probe-one", KEY_PROBE, "PATH", OPTION_HIDDEN, "look at one library in this process", 0},
+    {"probe-runtime", KEY_PROBE_RUNTIME, "NAME", OPTION_HIDDEN, "try one runtime in this process",
+     0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -58,11 +67,27 @@ static error_t parse(int key, char *value, struct argp_state *state) {
       return assay_cli_usage(state, "--library: at most %d are looked at", LIBRARIES_MAX);
     args->libraries[args->n_libraries++] = value;
     return 0;
+  case KEY_RUNTIME:
+    if (*value == 0) return assay_cli_usage(state, "--runtime: expected a name, found nothing");
+    if (args->n_runtimes == LIBRARIES_MAX)
+      return assay_cli_usage(state, "--runtime: at most %d are tried", LIBRARIES_MAX);
+    args->runtimes[args->n_runtimes++] = value;
+    return 0;
+  case KEY_SHOW:
+    args->show = true;
+    return 0;
   case KEY_JSON:
     args->json = true;
     return 0;
   case KEY_PROBE:
     args->probe = value;
+    return 0;
+  case KEY_PROBE_RUNTIME:
+    args->probe_runtime = value;
+    return 0;
+  case ARGP_KEY_END:
+    if (args->show && (args->n_runtimes != 1 || args->n_libraries > 0 || args->json))
+      return assay_cli_usage(state, "--show goes with one --runtime and nothing else");
     return 0;
   case ARGP_KEY_ARG:
     return assay_cli_usage(state, "expected no file, found '%s'; libraries go behind --library",
@@ -77,12 +102,15 @@ static const struct argp argp = {
     parse,
     NULL,
     "Says which ONNX Runtime libraries are here, whether they load and can run a model, which "
-    "providers they were built with (a list, not a promise: only a run shows that a provider "
-    "works), "
-    "and what the machine is.\v"
-    "Exit status: 0 described; 3 a library that was asked for cannot be used, or there is none.\n\n"
-    "Example:\n"
-    "  assay doctor --library /opt/ort/lib/libonnxruntime.so",
+    "providers they were built with (a list, not a promise: only a session shows that a provider "
+    "works), which runtimes are here and whether a session of each can be had, and what the "
+    "machine is.\v"
+    "Exit status: 0 described; 3 a library or runtime that was asked for cannot be used, or there "
+    "is no library.\n\n"
+    "Examples:\n"
+    "  assay doctor --library /opt/ort/lib/libonnxruntime.so\n"
+    "  assay doctor --runtime cuda@/opt/ort/lib/libonnxruntime.so\n"
+    "  assay doctor --runtime migraphx-heptv2 --show >mine.json",
     NULL,
     NULL,
     NULL};
@@ -147,18 +175,9 @@ static assay_status run_tiny_model(assay_ort *ort, const char *folder, assay_err
   return st;
 }
 
-/* An empty folder of our own; removed with assay_folder_remove. */
-static assay_status open_folder(char *out, size_t out_bytes, assay_error *err) {
-  const char *parent = getenv("TMPDIR");
-  snprintf(out, out_bytes, "%s/assay-doctor-XXXXXX",
-           parent != NULL && parent[0] != '\0' ? parent : "/tmp");
-  if (mkdtemp(out) != NULL) return ASSAY_OK;
-  return assay_fail(err, ASSAY_E_IO, "no temporary folder '%s': %s", out, strerror(errno));
-}
-
 static assay_status try_cpu(assay_ort *ort, assay_error *err) {
   char folder[4096];
-  ASSAY_TRY(open_folder(folder, sizeof folder, err));
+  ASSAY_TRY(assay_doctor_open_folder(folder, sizeof folder, err));
   assay_status st = run_tiny_model(ort, folder, err);
   assay_status removed = assay_folder_remove(folder, st ? NULL : err);
   return st ? st : removed;
@@ -207,63 +226,6 @@ static int probe_one(const char *path) {
   assay_json_builder_destroy(b);
   assay_ort_close(ort);
   return st ? assay_cli_fail(COMMAND, &err) : ASSAY_EXIT_DONE;
-}
-
-/* --- one library, in a child --------------------------------------------------------------------
- */
-
-/* How the child ended, when it said nothing. */
-static void say_end(const assay_child_result *end, char *out, size_t out_bytes) {
-  if (end->timed_out)
-    snprintf(out, out_bytes, "nothing heard of it for %d s", (int)(PROBE_TIMEOUT_NS / 1000000000));
-  else if (end->signal != 0)
-    snprintf(out, out_bytes, "the process that opened it died of signal %d (%s)", end->signal,
-             strsignal(end->signal));
-  else
-    snprintf(out, out_bytes, "the process that opened it ended with status %d", end->exit_code);
-}
-
-/* {"asked": path, "usable": false, "reason": …} */
-static assay_status unusable(const char *path, const char *reason, assay_json **out,
-                             assay_error *err) {
-  assay_json_builder *b = assay_json_builder_create();
-  assay_buf text = {0};
-  assay_json_begin_object(b, NULL);
-  assay_json_put_string(b, "asked", path);
-  assay_json_put_bool(b, "usable", false);
-  assay_json_put_string(b, "reason", reason);
-  assay_json_end(b);
-  assay_status st = assay_json_builder_finish(b, &text, err);
-  if (!st) st = assay_json_parse(text.data, text.size_bytes, out, err);
-  assay_buf_reset(&text);
-  assay_json_builder_destroy(b);
-  return st;
-}
-
-static assay_status probe_in(const char *folder, const char *self, const char *library,
-                             assay_json **out, assay_error *err) {
-  char *report = assay_path_join(folder, "report.json");
-  if (report == NULL) return assay_fail_memory(err, strlen(folder) + 16);
-  const char *argv[] = {self, COMMAND, "--probe-one", library, NULL};
-  assay_child_spec spec = {.argv = argv, .stdout_path = report, .timeout_ns = PROBE_TIMEOUT_NS};
-  assay_child_result end = {0};
-  assay_status st = assay_child_run(&spec, &end, err);
-  bool told = !st && end.exited && end.exit_code == ASSAY_EXIT_DONE &&
-              assay_json_read(report, REPORT_MAX_BYTES, out, NULL) == ASSAY_OK;
-  char reason[256];
-  say_end(&end, reason, sizeof reason);
-  if (!st && !told) st = unusable(library, reason, out, err);
-  assay_free(report);
-  return st;
-}
-
-static assay_status probe(const char *self, const char *library, assay_json **out,
-                          assay_error *err) {
-  char folder[4096];
-  ASSAY_TRY(open_folder(folder, sizeof folder, err));
-  assay_status st = probe_in(folder, self, library, out, err);
-  assay_status removed = assay_folder_remove(folder, st ? NULL : err);
-  return st ? st : removed;
 }
 
 /* --- the machine --------------------------------------------------------------------------------
@@ -333,7 +295,7 @@ static void put_machine(assay_json_builder *b, const char *key) {
 static assay_status add_library(assay_json_builder *b, const char *self, const char *library,
                                 bool asked_for, bool *out_usable, assay_error *err) {
   assay_json *report = NULL;
-  ASSAY_TRY(probe(self, library, &report, err));
+  ASSAY_TRY(assay_doctor_ask(self, "--probe-one", library, /*env=*/NULL, &report, err));
   *out_usable = assay_json_bool(assay_json_get(report, "usable"));
   if (!*out_usable && asked_for) {
     const char *reason = assay_json_string(assay_json_get(report, "reason"));
@@ -344,8 +306,9 @@ static assay_status add_library(assay_json_builder *b, const char *self, const c
   return ASSAY_OK;
 }
 
-/* The libraries to look at: those named, or all that are found. */
+/* The libraries to look at: those named, or all that are found; none where runtimes are named. */
 static assay_status list_libraries(const doctor_args *args, assay_names *out, assay_error *err) {
+  if (args->n_libraries == 0 && args->n_runtimes > 0) return ASSAY_OK;
   if (args->n_libraries == 0) return assay_find_libraries(out, err);
   out->items = assay_alloc_array(args->n_libraries, sizeof *out->items);
   if (out->items == NULL) return assay_fail_memory(err, sizeof *out->items);
@@ -355,6 +318,22 @@ static assay_status list_libraries(const doctor_args *args, assay_names *out, as
     ++out->n;
   }
   return ASSAY_OK;
+}
+
+/* The runtimes that are named; without any, those that are installed. */
+static assay_status examine_runtimes(const doctor_args *args, const char *self,
+                                     assay_json_builder *b, bool *out_missing, assay_error *err) {
+  bool all = args->n_runtimes == 0 && args->n_libraries == 0;
+  assay_json_begin_array(b, "runtimes");
+  assay_status st = all ? assay_doctor_add_installed(self, b, err) : ASSAY_OK;
+  for (size_t i = 0; !st && i < args->n_runtimes; ++i) {
+    bool usable = false;
+    st = assay_doctor_add_runtime(self, args->runtimes[i], /*asked_for=*/true, b, &usable, err);
+    if (!usable) *out_missing = true;
+  }
+  assay_json_end(b);
+  if (all) assay_doctor_put_builtins(b, "builtin_runtimes");
+  return st;
 }
 
 /* The document, and whether everything that was asked for is there. */
@@ -378,8 +357,9 @@ static assay_status examine(const doctor_args *args, const assay_names *librarie
     if (asked_for && !usable) *out_missing = true;
   }
   assay_json_end(b);
+  if (!st) st = examine_runtimes(args, self, b, out_missing, err);
   assay_json_end(b);
-  if (!st && n_usable == 0) *out_missing = true;
+  if (!st && n_usable == 0 && args->n_runtimes == 0) *out_missing = true;
   assay_free(self);
   return st;
 }
@@ -448,6 +428,7 @@ static assay_status print_document(const assay_buf *text, bool json, assay_error
   print_machine(assay_json_get(root, "machine"));
   const assay_json *libraries = assay_json_get(root, "libraries");
   for (size_t i = 0; i < assay_json_len(libraries); ++i) print_library(assay_json_at(libraries, i));
+  assay_doctor_print_runtimes(root);
   assay_json_destroy(root);
   return ASSAY_OK;
 }
@@ -467,6 +448,11 @@ int assay_cmd_doctor(int argc, char **argv) {
   if (!assay_cli_parse(COMMAND, &argp, argc, argv, &args, &exit_status)) return exit_status;
   if (args.probe != NULL) return probe_one(args.probe);
   exit_status = ASSAY_EXIT_DONE;
+  if (args.show || args.probe_runtime != NULL) {
+    assay_status said = args.show ? assay_doctor_show(args.runtimes[0], &err)
+                                  : assay_doctor_probe_runtime(args.probe_runtime, &err);
+    return said ? assay_cli_fail(COMMAND, &err) : ASSAY_EXIT_DONE;
+  }
   assay_names libraries = {0};
   assay_json_builder *b = assay_json_builder_create();
   assay_buf text = {0};
@@ -475,7 +461,7 @@ int assay_cmd_doctor(int argc, char **argv) {
   if (!st) st = examine(&args, &libraries, b, &missing, &err);
   if (!st) st = assay_json_builder_finish(b, &text, &err);
   if (!st) st = print_document(&text, args.json, &err);
-  if (!st && libraries.n == 0) say_none();
+  if (!st && libraries.n == 0 && args.n_runtimes == 0) say_none();
   if (!st && missing) exit_status = ASSAY_EXIT_MISSING;
   if (st) exit_status = assay_cli_fail(COMMAND, &err);
   assay_names_reset(&libraries);
