@@ -10,8 +10,6 @@
 #define LARGE_BYTES ((size_t)1 << 30)
 #define ALIGN_BYTES 64 /* a cache line, and the widest vector register of any machine we meet */
 
-#define HUGE_PAGE_BYTES ((size_t)2 << 20) /* of x86, and of Arm with pages of 4 KiB */
-
 /* Allocations that may still succeed; negative: all. Only tests change it (alloc.h). */
 static _Thread_local int64_t allocs_left = -1;
 
@@ -38,9 +36,8 @@ static bool is_beyond_machine(size_t size_bytes) {
 
 void *assay_alloc_unset(size_t size_bytes) {
   if (!may_allocate() || size_bytes > PTRDIFF_MAX || is_beyond_machine(size_bytes)) return NULL;
-  const size_t align = size_bytes < 2 * HUGE_PAGE_BYTES ? ALIGN_BYTES : HUGE_PAGE_BYTES;
   void *block = NULL;
-  return posix_memalign(&block, align, size_bytes ? size_bytes : 1) == 0 ? block : NULL;
+  return posix_memalign(&block, ALIGN_BYTES, size_bytes ? size_bytes : 1) == 0 ? block : NULL;
 }
 
 void *assay_alloc(size_t size_bytes) {

@@ -13,8 +13,7 @@
  * code may rely on it. Released with assay_free. */
 void *assay_alloc(size_t size_bytes) ASSAY_NODISCARD;
 
-/* The same with whatever was in it, for bytes that are all written next; from 4 MiB on it begins
- * with a huge page, so that the system may be asked for such. */
+/* The same with whatever was in it, for bytes that are all written next. */
 void *assay_alloc_unset(size_t size_bytes) ASSAY_NODISCARD;
 
 /* As assay_alloc for n * size_bytes; NULL when the product overflows. */

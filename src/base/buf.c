@@ -23,8 +23,10 @@ assay_status assay_buf_reserve(assay_buf *buf, size_t size_bytes, uint8_t **out,
     while (cap < needed && cap <= SIZE_MAX / 2) cap *= 2;
     /* One large piece into an empty buffer, such as a whole file, gets what it asks for. */
     if (cap < needed || (buf->size_bytes == 0 && needed > FIRST_CAP_BYTES)) cap = needed;
-    void *block = buf->data;
-    ASSAY_TRY(assay_resize(&block, buf->size_bytes, cap, err));
+    uint8_t *block = assay_alloc_unset(cap);
+    if (block == NULL) return assay_fail_memory(err, cap);
+    if (buf->size_bytes > 0) memcpy(block, buf->data, buf->size_bytes);
+    assay_free(buf->data);
     buf->data = block;
     buf->cap_bytes = cap;
   }

@@ -98,9 +98,9 @@ static bool can_fold(void) {
   return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
 }
 
-uint32_t crc32_of(const void *bytes, size_t size_bytes) {
+uint32_t crc32_more(uint32_t before, const void *bytes, size_t size_bytes) {
   const uint8_t *p = bytes;
-  uint32_t crc = ~0u;
+  uint32_t crc = ~before;
   if (size_bytes >= FOLD_BYTES_MIN && can_fold()) {
     size_t n = size_bytes / 16 * 16;
     crc = by_folding(crc, p, n);
@@ -116,8 +116,12 @@ uint32_t crc32_of(const void *bytes, size_t size_bytes) {
 
 #else
 
-uint32_t crc32_of(const void *bytes, size_t size_bytes) {
-  return crc32_of_by_tables(bytes, size_bytes);
+uint32_t crc32_more(uint32_t before, const void *bytes, size_t size_bytes) {
+  return ~by_tables(~before, bytes, size_bytes);
 }
 
 #endif
+
+uint32_t crc32_of(const void *bytes, size_t size_bytes) {
+  return crc32_more(/*before=*/0, bytes, size_bytes);
+}

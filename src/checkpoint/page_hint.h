@@ -1,8 +1,6 @@
-/* What the system may do at once for memory that is about to be gone through from end to end. Hints
- * only: nothing depends on them, and where the system does not know one nothing happens.
- *
- * On a 1 GB checkpoint they take reading all tensors from 0.8 to 0.4 s: one fault for every 4 KiB
- * costs more than the bytes. */
+/* Memory that is about to be gone through from end to end: the system may make all its pages ready
+ * at once, where one fault for each costs as much as the bytes. Hints only: nothing depends on
+ * them, and where the system does not know them nothing happens. */
 #ifndef ASSAY_CHECKPOINT_PAGE_HINT_H
 #define ASSAY_CHECKPOINT_PAGE_HINT_H
 
