@@ -5,7 +5,7 @@
 #   make demo          qualifies both models on the CPU; demo/report/report.html
 #   make check         all tests; ends with "N passed, N failed, N skipped"
 #   make campaign-cpu  the fourteen controlled cases on the CPU; campaign-cpu/report/report.html
-#   make bench         evaluator against eager PyTorch, harness against a bare loop, the sampler's cost
+#   make bench         evaluator and readers against PyTorch and others, harness against a bare loop, sampler
 #   make chaos         kills a small campaign at 50 random moments and completes it again (COUNT=50 SEED=…)
 #   make flip          changes a finished package in 500 places; verify must name the file each time (COUNT=500 SEED=…)
 #   make fuzz          long fuzzing (FUZZ_SECONDS=60 for each parser)
@@ -42,6 +42,7 @@ check: build
 bench: build
 	@bench/evaluator/run.sh
 	@bench/harness/run.sh
+	@bench/load/run.sh
 	@bench/sampler/run.sh
 
 chaos: build
