@@ -24,7 +24,8 @@ typedef enum assay_json_kind {
 } assay_json_kind;
 
 /* Duplicate keys, trailing bytes, NaN and nesting beyond 512 are refused. Errors: FORMAT with line
- * and column, MEMORY; reading adds IO and LIMIT (max_bytes). Released with assay_json_destroy. */
+ * and column, LIMIT (nesting), MEMORY; reading adds IO and LIMIT (max_bytes). Released with
+ * assay_json_destroy. */
 assay_status assay_json_parse(const void *text, size_t size_bytes, assay_json **out,
                               assay_error *err) ASSAY_NODISCARD;
 assay_status assay_json_read(const char *path, size_t max_bytes, assay_json **out,

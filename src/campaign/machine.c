@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "build_facts.h"
+#include "campaign/cgroup.h"
 #include "measure/clock.h"
 #include "package/fields.h"
 
@@ -209,27 +210,6 @@ char *assay_machine_value(const char *path, const char *key) {
   return find_line(path, key);
 }
 
-#define CGROUPS "/sys/fs/cgroup"
-
-/* "0::/user.slice/…" of /proc/self/cgroup names the group; the rest are of version 1. */
-static char *cgroup_file(const char *name) {
-  char *group = find_line("/proc/self/cgroup", "0:");
-  if (group == NULL) return NULL;
-  bool known = group[0] == '/' && strstr(group, "/..") == NULL;
-  char *path = assay_format(CGROUPS "%s/%s", known ? group : "", name);
-  assay_free(group);
-  if (path == NULL || assay_path_kind_of(path) == ASSAY_PATH_FILE) return path;
-  assay_free(path);
-  return assay_format(CGROUPS "/%s", name); /* as a container without its own view sees it */
-}
-
-char *assay_machine_cgroup(const char *name) {
-  char *path = cgroup_file(name);
-  char *line = path != NULL ? assay_machine_line(path) : NULL;
-  assay_free(path);
-  return line;
-}
-
 /* --- the record ----------------------------------------------------------------------------------
  */
 
@@ -299,9 +279,10 @@ static assay_status put_lasting(assay_json_builder *b, assay_error *err) {
 
 static assay_status put_cgroups(assay_json_builder *b, assay_error *err) {
   static const char *const keys[] = {"cgroup_cpu_max", "cgroup_memory_max", "cgroup_cpus"};
-  static const char *const names[] = {"cpu.max", "memory.max", "cpuset.cpus.effective"};
+  static const assay_cgroup_limit limits[] = {ASSAY_CGROUP_CPU, ASSAY_CGROUP_MEMORY,
+                                              ASSAY_CGROUP_CPUS};
   for (size_t i = 0; i < N_OF(keys); i++) {
-    char *value = assay_machine_cgroup(names[i]);
+    char *value = assay_cgroup_read("", limits[i]);
     if (value == NULL) return assay_fail_memory(err, LINE_MAX_BYTES);
     assay_json_put_string(b, keys[i], value);
     assay_free(value);

@@ -43,9 +43,6 @@ char *assay_machine_line(const char *path) ASSAY_NODISCARD;
 /* The rest of the first line of path that begins with key and a colon: "Cpus_allowed_list" of
  * /proc/self/status, "model name" of /proc/cpuinfo. As above. */
 char *assay_machine_value(const char *path, const char *key) ASSAY_NODISCARD;
-/* First line of a file of this process's own control group: "cpu.max", "memory.max" (version 2 of
- * cgroups; the tree's root where the process has no group of its own to be seen). As above. */
-char *assay_machine_cgroup(const char *name) ASSAY_NODISCARD;
 
 /* Writes folder/<id>.json (schema assay/machine/1) unless it is there, where the id comes from what
  * does not change between campaigns: host, processor, kernel, memory, system, and this program's

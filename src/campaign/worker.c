@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "campaign/candidates.h"
+#include "campaign/cgroup.h"
 #include "campaign/session_plan.h"
 #include "measure/loop.h"
 #include "package/npz.h"
@@ -307,8 +308,8 @@ static assay_status collect_surroundings(worker *w, assay_error *err) {
   facts->affinity = assay_machine_value("/proc/self/status", "Cpus_allowed_list");
   facts->load_average = assay_machine_line("/proc/loadavg");
   facts->governor = assay_machine_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-  facts->cgroup_cpu_max = assay_machine_cgroup("cpu.max");
-  facts->cgroup_memory_max = assay_machine_cgroup("memory.max");
+  facts->cgroup_cpu_max = assay_cgroup_read("", ASSAY_CGROUP_CPU);
+  facts->cgroup_memory_max = assay_cgroup_read("", ASSAY_CGROUP_MEMORY);
   if (facts->affinity == NULL || facts->load_average == NULL || facts->governor == NULL ||
       facts->cgroup_cpu_max == NULL || facts->cgroup_memory_max == NULL)
     return assay_fail_memory(err, 64);
