@@ -13,6 +13,7 @@
 #include "measure/compare.h"
 #include "package/npz.h"
 #include "report/gate.h"
+#include "report/sink.h"
 
 #define MACHINE_MAX_BYTES (4u << 20)
 
@@ -151,8 +152,12 @@ static assay_view_row *need_row(row_search *search, const char *runtime, const c
     }
   }
   assay_view_row *row = &view->rows[view->n_rows];
-  *row =
-      (assay_view_row){.runtime = runtime, .bundle = bundle, .case_name = case_name, .n_valid = -1};
+  *row = (assay_view_row){.runtime = runtime,
+                          .bundle = bundle,
+                          .case_name = case_name,
+                          .inputs = "brought",
+                          .n_valid = -1,
+                          .n_denormal_inputs = -1};
   search->last = view->n_rows++;
   return row;
 }
@@ -163,12 +168,23 @@ static int64_t count_valid(const assay_manifest_case *a_case) {
   return a_case->valid ? n : -1;
 }
 
+static const char *inputs_word(const char *kind) {
+  if (strcmp(kind, "sweep") == 0 || strcmp(kind, "batch") == 0) return "controlled";
+  return strcmp(kind, "event") == 0 ? "events" : "brought";
+}
+
+const char *assay_view_inputs_words(const char *inputs) {
+  return strcmp(inputs, "controlled") == 0 ? "controlled inputs"
+         : strcmp(inputs, "events") == 0   ? "events"
+                                           : "brought inputs";
+}
+
 static void set_case(assay_view_row *row, const assay_manifest *manifest,
                      const assay_manifest_case *a_case) {
   row->manifest = manifest;
   row->manifest_case = a_case;
   row->n_valid = count_valid(a_case);
-  row->controlled = strcmp(a_case->kind, "sweep") == 0 || strcmp(a_case->kind, "batch") == 0;
+  row->inputs = inputs_word(a_case->kind);
 }
 
 /* Every case of every bundle on every runtime that the matrix puts it on: what a complete campaign
@@ -186,7 +202,8 @@ static void demand_rows(assay_view *view) {
         assay_view_row *row = &view->rows[view->n_rows++];
         *row = (assay_view_row){.runtime = package->runtimes[t].name,
                                 .bundle = package->bundles[b].name,
-                                .case_name = manifest->cases[c].name};
+                                .case_name = manifest->cases[c].name,
+                                .n_denormal_inputs = -1};
         set_case(row, manifest, &manifest->cases[c]);
       }
     }
@@ -295,6 +312,10 @@ static bool is_worse(const assay_result_comparison *a, const assay_result_compar
   return badness(a) > badness(b);
 }
 
+const assay_result_comparison *assay_view_main_comparison(const assay_view_head *head) {
+  return head->f32 ? head->f32 : head->user ? head->user : head->f64;
+}
+
 static void raise_max(bool *has, double *max, const assay_result_comparison *c) {
   if (c == NULL || !c->same_shape || !c->same_dtype || c->n_finite_pairs == 0) return;
   if (!*has || c->max_abs > *max) *max = c->max_abs;
@@ -355,6 +376,31 @@ static void measure_reference(const assay_tensor_map *arrays, const assay_tensor
   head->reference_max_abs = result.max_abs;
 }
 
+/* Smaller than every normal number of its type, and not zero. */
+static bool is_denormal(const assay_tensor *tensor, size_t i) {
+  double x = assay_tensor_get_real(tensor, i);
+  switch (tensor->dtype) {
+  case ASSAY_DTYPE_F16:
+    return x != 0 && fabs(x) < 0x1p-14;
+  case ASSAY_DTYPE_F64:
+    return fpclassify(x) == FP_SUBNORMAL;
+  case ASSAY_DTYPE_F32:
+  case ASSAY_DTYPE_BF16: /* the exponents of FP32 */
+    return fpclassify((float)x) == FP_SUBNORMAL;
+  default:
+    return false;
+  }
+}
+
+static void count_denormals(const assay_tensor_map *arrays, assay_view_row *row) {
+  row->n_denormal_inputs = 0;
+  for (size_t i = 0; i < row->manifest->n_inputs; i++) {
+    const assay_tensor *input = assay_tensor_map_find(arrays, row->manifest->inputs[i].name);
+    for (size_t k = 0; input && k < input->n_elems; k++)
+      row->n_denormal_inputs += is_denormal(input, k);
+  }
+}
+
 /* An unreadable case leaves the figure absent: `verify` and the runs themselves say what is wrong
  * with it. */
 static void measure_references(const assay_view *view, assay_view_row *row) {
@@ -367,6 +413,7 @@ static void measure_references(const assay_view *view, assay_view_row *row) {
     const char *mask_name = row->manifest->mask_input;
     const assay_tensor *mask = mask_name ? assay_tensor_map_find(&arrays, mask_name) : NULL;
     for (size_t h = 0; h < row->n_heads; h++) measure_reference(&arrays, mask, &row->heads[h]);
+    count_denormals(&arrays, row);
   }
   assay_tensor_map_reset(&arrays);
   assay_free(path);
@@ -374,6 +421,7 @@ static void measure_references(const assay_view *view, assay_view_row *row) {
 }
 
 static void copy_references(assay_view_row *row, const assay_view_row *from) {
+  row->n_denormal_inputs = from->n_denormal_inputs;
   for (size_t h = 0; h < row->n_heads; h++) {
     for (size_t k = 0; k < from->n_heads; k++) {
       if (strcmp(row->heads[h].name, from->heads[k].name) != 0) continue;
@@ -414,7 +462,7 @@ static void load_references(assay_view *view) {
 /* ---- groups ---- */
 
 static bool same_group(const assay_view_group *group, const assay_view_row *row) {
-  return group->controlled == row->controlled && strcmp(group->bundle, row->bundle) == 0 &&
+  return strcmp(group->inputs, row->inputs) == 0 && strcmp(group->bundle, row->bundle) == 0 &&
          strcmp(group->runtime, row->runtime) == 0;
 }
 
@@ -439,6 +487,14 @@ static void add_to_group(assay_view_group *group, const assay_view_row *row) {
   }
 }
 
+static bool same_word(const char *a, const char *b) {
+  return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+bool assay_view_groups_match(const assay_view_group *a, const assay_view_group *b) {
+  return same_word(a->inputs, b->inputs) && same_word(a->precision, b->precision);
+}
+
 static void load_groups(assay_view *view) {
   for (size_t r = 0; r < view->n_rows; r++) {
     assay_view_row *row = &view->rows[r];
@@ -448,8 +504,9 @@ static void load_groups(assay_view *view) {
       view->groups[view->n_groups++] =
           (assay_view_group){.runtime = row->runtime,
                              .bundle = row->bundle,
-                             .controlled = row->controlled,
+                             .inputs = row->inputs,
                              .dtype = row->manifest ? row->manifest->dtype : NULL,
+                             .precision = row->precision,
                              .first = row};
     }
     row->group = g;
@@ -460,15 +517,19 @@ static void load_groups(assay_view *view) {
 /* ---- order ---- */
 
 typedef struct row_key {
-  size_t runtime, bundle, seq;
-  bool controlled;
+  size_t runtime, bundle, inputs, seq;
 } row_key;
+
+/* Controlled inputs first, then what users brought, then events. */
+static size_t inputs_rank(const char *inputs) {
+  return strcmp(inputs, "controlled") == 0 ? 0 : strcmp(inputs, "brought") == 0 ? 1 : 2;
+}
 
 static int compare_keys(const void *a, const void *b) {
   const row_key *x = a, *y = b;
   if (x->runtime != y->runtime) return x->runtime < y->runtime ? -1 : 1;
   if (x->bundle != y->bundle) return x->bundle < y->bundle ? -1 : 1;
-  if (x->controlled != y->controlled) return x->controlled ? -1 : 1;
+  if (x->inputs != y->inputs) return x->inputs < y->inputs ? -1 : 1;
   return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
@@ -487,7 +548,7 @@ static assay_status sort_rows(assay_view *view, assay_error *err) {
     const assay_view_row *row = &view->rows[r];
     keys[r] = (row_key){.runtime = runtime_index(&view->package, row->runtime),
                         .bundle = bundle_index(&view->package, row->bundle),
-                        .controlled = row->controlled,
+                        .inputs = inputs_rank(row->inputs),
                         .seq = r};
   }
   qsort(keys, n, sizeof *keys, compare_keys);
@@ -519,6 +580,41 @@ static assay_status load_manifests(assay_view *view, assay_error *err) {
   return ASSAY_OK;
 }
 
+/* "float16, scores float32": the model's own dtype, and each block of its plan that is another. */
+static char *precision_of(const assay_manifest *manifest) {
+  assay_sink text = {0};
+  assay_sink_put(&text, manifest->dtype);
+  for (size_t i = 0; i < assay_json_len(manifest->plan); i++) {
+    const char *word = assay_json_string(assay_json_value_at(manifest->plan, i));
+    if (word == NULL || !assay_dtype_is_float(assay_dtype_of_name(word))) continue;
+    if (strcmp(word, manifest->dtype) == 0) continue;
+    assay_sink_putf(&text, ", %s %s", assay_json_key_at(manifest->plan, i), word);
+  }
+  char *copy = text.status ? NULL : assay_strdup(assay_sink_text(&text));
+  assay_sink_reset(&text);
+  return copy;
+}
+
+static assay_status load_precisions(assay_view *view, assay_error *err) {
+  size_t n = view->package.n_bundles;
+  view->precisions = assay_alloc_array(n + 1, sizeof *view->precisions);
+  if (view->precisions == NULL) return assay_fail_memory(err, n * sizeof *view->precisions);
+  for (size_t b = 0; b < n; b++) {
+    if (!view->has_manifest[b]) continue;
+    view->precisions[b] = precision_of(&view->manifests[b]);
+    if (view->precisions[b] == NULL) return assay_fail_memory(err, 64);
+  }
+  return ASSAY_OK;
+}
+
+/* After the rows are there: what they borrow of their bundle. */
+static void set_precisions(assay_view *view) {
+  for (size_t r = 0; r < view->n_rows; r++) {
+    size_t b = bundle_index(&view->package, view->rows[r].bundle);
+    if (b < view->package.n_bundles) view->rows[r].precision = view->precisions[b];
+  }
+}
+
 static void load_machine(assay_view *view) {
   if (view->package.machine == NULL) return;
   char *path = assay_path_join(view->path, view->package.machine);
@@ -531,9 +627,14 @@ static assay_status load(assay_view *view, const char *package_path, assay_error
   if (view->path == NULL) return assay_fail_memory(err, strlen(package_path));
   ASSAY_TRY(assay_package_read(package_path, &view->package, err));
   ASSAY_TRY(load_manifests(view, err));
+  ASSAY_TRY(load_precisions(view, err));
   load_machine(view);
   ASSAY_TRY(load_rows(view, err));
-  for (size_t r = 0; r < view->n_rows; r++) ASSAY_TRY(load_heads(&view->rows[r], err));
+  set_precisions(view);
+  for (size_t r = 0; r < view->n_rows; r++) {
+    ASSAY_TRY(load_heads(&view->rows[r], err));
+    ASSAY_TRY(assay_view_load_device_reason(&view->rows[r], err));
+  }
   load_references(view);
   ASSAY_TRY(sort_rows(view, err));
   ASSAY_TRY(assay_gate_judge(view, err));
@@ -562,6 +663,7 @@ static void close_row(assay_view_row *row) {
     assay_free(run->files);
     assay_result_reset(&run->result);
   }
+  assay_free(row->device_reason);
   assay_free(row->heads);
 }
 
@@ -571,6 +673,9 @@ void assay_view_close(assay_view *view) {
   for (size_t b = 0; view->manifests && b < view->package.n_bundles; b++) {
     assay_manifest_reset(&view->manifests[b]);
   }
+  for (size_t b = 0; view->precisions && b < view->package.n_bundles; b++)
+    assay_free(view->precisions[b]);
+  assay_free(view->precisions);
   for (size_t i = 0; i < view->n_reasons; i++) assay_free(view->reasons[i].text);
   assay_free(view->reasons);
   assay_free(view->groups);

@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "base/tensor.h"
 #include "package/manifest.h"
 #include "package/package.h"
 #include "package/result.h"
@@ -54,8 +55,12 @@ typedef struct assay_view_row {
   const char *runtime, *bundle, *case_name; /* borrowed from the view's package */
   const assay_manifest *manifest;           /* of the bundle; NULL when it could not be read */
   const assay_manifest_case *manifest_case; /* NULL when the manifest does not list the case */
-  bool controlled; /* a sweep or a batch, not an input that a user brought */
-  int64_t n_valid; /* valid elements of all events; -1: unknown or no mask */
+  const char *inputs;    /* "controlled": a sweep or a batch; "events": real ones, of a data set;
+                            "brought": whatever else a user brought */
+  const char *precision; /* of the model: its dtype, and what its plan computes in another one;
+                            NULL when unknown */
+  int64_t n_valid;       /* valid elements of all events; -1: unknown or no mask */
+  int64_t n_denormal_inputs; /* elements of the case's inputs; -1: unknown */
   assay_view_run runs[ASSAY_VIEW_N_MODES];
   assay_view_head *heads;
   size_t n_heads;
@@ -64,17 +69,19 @@ typedef struct assay_view_row {
   bool has_f32, has_f64, has_user, has_reference_error;
   double max_abs_f32, max_abs_f64, max_abs_user; /* over heads, each against its reference */
   double reference_max_abs;                      /* over heads, FP32 reference against FP64 */
+  char *device_reason;                           /* why no device's memory was read, or NULL */
   bool passed;      /* every planned run passed and nothing contradicts it */
   size_t n_reasons; /* entries of the view's reasons that are about this row */
   size_t group;     /* index into the view's groups */
 } assay_view_row;
 
-/* The rows of one bundle on one runtime, controlled ones and brought ones apart: what may be summed
- * up. */
+/* The rows of one bundle on one runtime, controlled inputs, events and brought ones apart: what may
+ * be summed up. */
 typedef struct assay_view_group {
   const char *runtime, *bundle;
-  bool controlled;
+  const char *inputs;          /* as of its rows */
   const char *dtype;           /* of the model; NULL when unknown */
+  const char *precision;       /* as of its rows */
   const char *library_version; /* of the first run that opened a library; NULL: none did */
   const char *provider;        /* NULL when no run says so */
   size_t n_rows, n_passed;
@@ -119,6 +126,7 @@ typedef struct assay_view {
   char *path;                /* of the package, as given */
   assay_manifest *manifests; /* [package.n_bundles]; those not in has_manifest are empty */
   bool *has_manifest;
+  char **precisions;   /* [package.n_bundles] or NULL each */
   assay_json *machine; /* contents of the machine file, or NULL */
   assay_view_row *rows;
   size_t n_rows;
@@ -143,6 +151,9 @@ void assay_view_verdict(const assay_view *view, char *out, size_t out_bytes);
 /* Comparisons of a head (NULL: of all) were made, and of no element: no position is valid. */
 bool assay_view_is_padding_only(const assay_view_row *row, const char *head);
 
+/* The comparison that a head is judged by: FP32 where there is one; NULL when there is none. */
+const assay_result_comparison *assay_view_main_comparison(const assay_view_head *head);
+
 /* A verdict of a row for a person: "pass", "fail", "unknown", "missing", "failed", …, "not
  * planned"; of numbers also "padding": they pass, and no head has a valid position. */
 const char *assay_view_numbers_word(const assay_view_row *row);
@@ -157,6 +168,35 @@ const assay_result_placement *assay_view_placement(const assay_view_row *row);
 const assay_result *assay_view_library(const assay_view_row *row);
 /* The row's first reason, or NULL. */
 const assay_view_reason *assay_view_row_reason(const assay_view *view, const assay_view_row *row);
+
+/* What the row's timing run says of memory, or NULL when it was not asked or did not come so far.
+ */
+const assay_result_memory *assay_view_memory(const assay_view_row *row);
+/* Its column of the process's resident memory, or NULL. */
+const assay_result_memory_column *assay_view_rss(const assay_view_row *row);
+/* Its column of the device whose used memory rose most, or NULL when no device was read. */
+const assay_result_memory_column *assay_view_device(const assay_view_row *row);
+/* "sampled", "unavailable" or "not sampled"; NULL when there is no result. */
+const char *assay_view_memory_word(const assay_view_row *row);
+/* Why there is no figure of the process, or NULL. */
+const char *assay_view_memory_reason(const assay_view_row *row);
+/* Fills in row->device_reason. Errors: MEMORY. */
+assay_status assay_view_load_device_reason(assay_view_row *row, assay_error *err) ASSAY_NODISCARD;
+/* The processes of a repeated timing, or NULL when it was not repeated. */
+const assay_result_processes *assay_view_processes(const assay_view_row *row);
+
+/* "controlled inputs", "brought inputs", "events". */
+const char *assay_view_inputs_words(const char *inputs);
+
+/* Two groups may share a table or a figure: same inputs, same precision. */
+bool assay_view_groups_match(const assay_view_group *a, const assay_view_group *b);
+
+#define ASSAY_VIEW_MEMORY_CLOCKS 2 /* columns before the first of bytes: time_ns and read_ns */
+
+/* Every row of the timing run's memory.npy, int64 [n, ASSAY_VIEW_MEMORY_CLOCKS + columns]. The
+ * caller resets *out. Errors: IO, FORMAT, MEMORY. */
+assay_status assay_view_memory_rows(const assay_view *view, const assay_view_row *row,
+                                    assay_tensor *out, assay_error *err) ASSAY_NODISCARD;
 
 /* Every sample of the row's timing, in the order taken: *out [*out_n] ns, released with assay_free.
  * Errors: IO, FORMAT (not int64 of one axis), MEMORY. */

@@ -46,7 +46,7 @@ static void has_a_row_for_each_case_on_each_runtime(void **state) {
   assert_string_equal(view.rows[0].case_name, "b1-n100");
   assert_int_equal(view.rows[0].n_valid, 90);
   assert_string_equal(view.rows[11].case_name, "events-a");
-  assert_false(view.rows[11].controlled);
+  assert_string_equal(view.rows[11].inputs, "brought");
   /* Two runtimes, two models, controlled and brought inputs: nothing is pooled over these. */
   assert_int_equal(view.n_groups, 8);
   assert_string_equal(view.groups[2].dtype, "float16");
@@ -97,7 +97,7 @@ static void lists_raw_files_with_their_sums(void **state) {
         .n_runtimes = 1, .n_bundles = 1, .n_cases = 1, .unfinished = unfinished};
     open_view(&folder, &spec, &view);
     const assay_view_run *run = &view.rows[0].runs[ASSAY_VIEW_TIMING];
-    assert_int_equal(run->n_files, 2);
+    assert_int_equal(run->n_files, 3); /* memory.npy, too */
     assert_string_equal(run->files[0].path, "runs/cpu/attention-cld/b1-n100/timing/result.json");
     assert_int_equal(strlen(run->files[0].sha256), 64);
     assert_string_equal(run->files[1].path, "runs/cpu/attention-cld/b1-n100/timing/samples.npy");

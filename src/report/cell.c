@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -14,6 +15,10 @@ assay_cell assay_cell_text(const char *text) {
 
 assay_cell assay_cell_count(int64_t count) {
   return (assay_cell){.kind = ASSAY_CELL_COUNT, .count = count};
+}
+
+assay_cell assay_cell_size(int64_t bytes) {
+  return (assay_cell){.kind = ASSAY_CELL_SIZE, .count = bytes};
 }
 
 assay_cell assay_cell_time(double ns) {
@@ -52,6 +57,14 @@ void assay_cell_read_ms(double ns, char out[ASSAY_CELL_BYTES]) {
   }
 }
 
+void assay_cell_read_mib(int64_t bytes, char out[ASSAY_CELL_BYTES]) {
+  if (bytes == 0) {
+    (void)snprintf(out, ASSAY_CELL_BYTES, "0");
+  } else {
+    read_four_digits((double)bytes / (1 << 20), out);
+  }
+}
+
 static void read_time(double ns, char out[ASSAY_CELL_BYTES]) {
   static const struct {
     double ns;
@@ -74,6 +87,10 @@ void assay_cell_read(const assay_cell *cell, char out[ASSAY_CELL_BYTES]) {
     return;
   case ASSAY_CELL_COUNT:
     (void)snprintf(out, ASSAY_CELL_BYTES, "%" PRId64, cell->count);
+    return;
+  case ASSAY_CELL_SIZE:
+    assay_cell_read_mib(cell->count, out);
+    (void)strcat(out, " MiB");
     return;
   case ASSAY_CELL_TIME:
   case ASSAY_CELL_ERROR:
@@ -98,6 +115,7 @@ void assay_cell_exact(const assay_cell *cell, char out[ASSAY_CELL_BYTES]) {
   case ASSAY_CELL_TEXT:
     return;
   case ASSAY_CELL_COUNT:
+  case ASSAY_CELL_SIZE:
     (void)snprintf(out, ASSAY_CELL_BYTES, "%" PRId64, cell->count);
     return;
   case ASSAY_CELL_TIME:
@@ -109,6 +127,13 @@ void assay_cell_exact(const assay_cell *cell, char out[ASSAY_CELL_BYTES]) {
     (void)snprintf(out, ASSAY_CELL_BYTES, "%.17g", cell->real);
   } else {
     read_non_finite(cell->real, out);
+  }
+}
+
+void assay_cell_shortest(double value, char out[ASSAY_CELL_BYTES]) {
+  for (int digits = 1; digits <= 17; digits++) {
+    (void)snprintf(out, ASSAY_CELL_BYTES, "%.*g", digits, value);
+    if (strtod(out, NULL) == value) return;
   }
 }
 
@@ -138,6 +163,7 @@ void assay_cell_put_json(const assay_cell *cell, assay_json_builder *b, const ch
     assay_json_put_null(b, key);
     return;
   case ASSAY_CELL_COUNT:
+  case ASSAY_CELL_SIZE:
     assay_json_put_int(b, key, cell->count);
     return;
   case ASSAY_CELL_TEXT: {

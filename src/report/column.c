@@ -20,6 +20,8 @@ COLUMN(runtime, assay_cell_text(row->runtime))
 COLUMN(bundle, assay_cell_text(row->bundle))
 COLUMN(case, assay_cell_text(row->case_name))
 COLUMN(kind, row->manifest_case ? assay_cell_text(row->manifest_case->kind) : absent)
+COLUMN(inputs, assay_cell_text(row->inputs))
+COLUMN(precision, assay_cell_text(row->precision))
 COLUMN(dtype, row->manifest ? assay_cell_text(row->manifest->dtype) : absent)
 COLUMN(architecture, row->manifest ? assay_cell_text(row->manifest->architecture) : absent)
 COLUMN(attention, row->manifest ? assay_cell_text(row->manifest->attention) : absent)
@@ -28,6 +30,8 @@ COLUMN(b, row->manifest_case && row->manifest_case->b ? assay_cell_count(row->ma
 COLUMN(n, row->manifest_case && row->manifest_case->n ? assay_cell_count(row->manifest_case->n)
                                                       : absent)
 COLUMN(n_valid, row->n_valid >= 0 ? assay_cell_count(row->n_valid) : absent)
+COLUMN(n_denormal_inputs,
+       row->n_denormal_inputs >= 0 ? assay_cell_count(row->n_denormal_inputs) : absent)
 COLUMN(verdict, assay_cell_text(row->passed ? "pass" : "fail"))
 COLUMN(numbers, assay_cell_text(assay_view_numbers_word(row)))
 COLUMN(placement, assay_cell_text(assay_view_placement_word(row)))
@@ -37,6 +41,22 @@ COLUMN(max_abs_f32, row->has_f32 ? assay_cell_error(row->max_abs_f32) : absent)
 COLUMN(max_abs_f64, row->has_f64 ? assay_cell_error(row->max_abs_f64) : absent)
 COLUMN(max_abs_user, row->has_user ? assay_cell_error(row->max_abs_user) : absent)
 COLUMN(reference, row->has_reference_error ? assay_cell_error(row->reference_max_abs) : absent)
+
+/* Denormals over all heads: of the outputs, or of the reference that each is judged by. */
+static assay_cell count_denormals(const assay_view_row *row, bool of_outputs) {
+  int64_t n = 0;
+  bool any = false;
+  for (size_t h = 0; h < row->n_heads; h++) {
+    const assay_result_comparison *c = assay_view_main_comparison(&row->heads[h]);
+    if (c == NULL || !c->same_shape || !c->same_dtype) continue;
+    n += of_outputs ? c->n_denormal_got : c->n_denormal_want;
+    any = true;
+  }
+  return any ? assay_cell_count(n) : absent;
+}
+
+COLUMN(n_denormal_outputs, count_denormals(row, /*of_outputs=*/true))
+COLUMN(n_denormal_references, count_denormals(row, /*of_outputs=*/false))
 
 /* ---- the worst error ---- */
 
@@ -136,6 +156,61 @@ TIMING_COLUMN(warmup, assay_cell_count(assay_view_timing(row)->warmup))
 TIMING_COLUMN(session, assay_cell_time((double)assay_view_timing(row)->session_create_ns))
 TIMING_COLUMN(first, assay_cell_time((double)assay_view_timing(row)->first_run_ns))
 
+#define PROCESSES_COLUMN(name, cell) COLUMN(name, assay_view_processes(row) ? cell : absent)
+
+PROCESSES_COLUMN(n_processes, assay_cell_count(assay_view_processes(row)->n))
+PROCESSES_COLUMN(processes_p50_min, assay_cell_time(assay_view_processes(row)->p50_min_ns))
+PROCESSES_COLUMN(processes_p50_max, assay_cell_time(assay_view_processes(row)->p50_max_ns))
+PROCESSES_COLUMN(processes_spread, assay_cell_ratio(assay_view_processes(row)->p50_spread))
+PROCESSES_COLUMN(processes_identical,
+                 assay_cell_text(assay_view_processes(row)->outputs_identical ? "yes" : "no"))
+
+/* ---- memory ---- */
+
+COLUMN(memory_word, assay_cell_text(assay_view_memory_word(row)))
+COLUMN(memory_reason, assay_cell_text(assay_view_memory_reason(row)))
+
+/* The row's samples, or NULL when none were taken: their counts would be zeros then. */
+static const assay_result_memory *samples_of(const assay_view_row *row) {
+  const assay_result_memory *memory = assay_view_memory(row);
+  return memory && memory->reason == NULL ? memory : NULL;
+}
+
+#define SAMPLES_COLUMN(name, cell) COLUMN(name, samples_of(row) ? cell : absent)
+
+SAMPLES_COLUMN(memory_interval, assay_cell_time((double)samples_of(row)->interval_ns))
+SAMPLES_COLUMN(memory_n_rows, assay_cell_count(samples_of(row)->n_rows))
+SAMPLES_COLUMN(memory_n_missed, assay_cell_count(samples_of(row)->n_missed))
+SAMPLES_COLUMN(memory_n_dropped, assay_cell_count(samples_of(row)->n_dropped))
+SAMPLES_COLUMN(memory_max_late, assay_cell_time((double)samples_of(row)->max_late_ns))
+
+static assay_cell size_or_absent(int64_t bytes) {
+  return bytes == ASSAY_RESULT_NONE ? absent : assay_cell_size(bytes);
+}
+
+static assay_cell above(const assay_result_memory_column *column, int64_t peak_bytes) {
+  int64_t bytes = 0;
+  return assay_result_memory_above(column, peak_bytes, &bytes) ? assay_cell_size(bytes) : absent;
+}
+
+#define SIZE_COLUMNS(name, column)                                                                 \
+  COLUMN(name##_baseline, column(row) ? size_or_absent(column(row)->baseline_bytes) : absent)      \
+  COLUMN(name##_peak_first, column(row) ? size_or_absent(column(row)->peak_first_bytes) : absent)  \
+  COLUMN(name##_peak_warm, column(row) ? size_or_absent(column(row)->peak_warm_bytes) : absent)    \
+  COLUMN(name##_peak, column(row) ? size_or_absent(column(row)->peak_bytes) : absent)              \
+  COLUMN(name##_first_above,                                                                       \
+         column(row) ? above(column(row), column(row)->peak_first_bytes) : absent)                 \
+  COLUMN(name##_warm_above,                                                                        \
+         column(row) ? above(column(row), column(row)->peak_warm_bytes) : absent)                  \
+  COLUMN(name##_peak_above, column(row) ? above(column(row), column(row)->peak_bytes) : absent)
+
+SIZE_COLUMNS(rss, assay_view_rss)
+SIZE_COLUMNS(device, assay_view_device)
+COLUMN(rss_high_water,
+       assay_view_rss(row) ? size_or_absent(assay_view_rss(row)->high_water_bytes) : absent)
+COLUMN(device, assay_view_device(row) ? assay_cell_text(assay_view_device(row)->device) : absent)
+COLUMN(device_reason, assay_cell_text(row->device_reason))
+
 /* ---- placement ---- */
 
 #define PLACEMENT_COLUMN(name)                                                                     \
@@ -201,79 +276,129 @@ COLUMN(placement_file_sha256, file_sha256(row, ASSAY_VIEW_PLACEMENT))
 /* ---- names, in the order of the files ---- */
 
 const assay_column assay_columns[] = {
-    {"runtime", "Runtime", get_runtime},
-    {"bundle", "Model", get_bundle},
-    {"case", "Case", get_case},
-    {"kind", NULL, get_kind},
-    {"architecture", NULL, get_architecture},
-    {"dtype", NULL, get_dtype},
-    {"attention", NULL, get_attention},
-    {"b", "B", get_b},
-    {"n", "N", get_n},
-    {"n_valid", NULL, get_n_valid},
-    {"verdict", "Verdict", get_verdict},
-    {"numbers", "Numbers", get_numbers},
-    {"placement", "Placement", get_placement},
-    {"timing", NULL, get_timing},
-    {"max_abs_error_f32", "Error vs FP32", get_max_abs_f32},
-    {"max_abs_error_f64", "Error vs FP64", get_max_abs_f64},
-    {"max_abs_error_user", "Error vs brought", get_max_abs_user},
-    {"reference_f32_max_abs_error_f64", "FP32 reference vs FP64", get_reference},
-    {"worst_head", "Worst head", get_worst_head},
-    {"worst_reference", NULL, get_worst_reference},
-    {"worst_tolerance_multiple", "Multiple of tolerance", get_worst_multiple},
-    {"worst_abs_error", NULL, get_worst_abs},
-    {"worst_shape", NULL, get_worst_shape},
-    {"worst_index", NULL, get_worst_index},
-    {"worst_got", NULL, get_worst_got},
-    {"worst_want", NULL, get_worst_want},
-    {"worst_atol", NULL, get_worst_atol},
-    {"worst_rtol", NULL, get_worst_rtol},
-    {"n_samples", NULL, get_n_samples},
-    {"warmup", NULL, get_warmup},
-    {"p50_ns", "p50", get_p50},
-    {"p50_low_ns", NULL, get_p50_low},
-    {"p50_high_ns", NULL, get_p50_high},
-    {"p90_ns", "p90", get_p90},
-    {"p90_low_ns", NULL, get_p90_low},
-    {"p90_high_ns", NULL, get_p90_high},
-    {"p95_ns", NULL, get_p95},
-    {"p95_low_ns", NULL, get_p95_low},
-    {"p95_high_ns", NULL, get_p95_high},
-    {"p99_ns", "p99", get_p99},
-    {"p99_low_ns", NULL, get_p99_low},
-    {"p99_high_ns", NULL, get_p99_high},
-    {"min_ns", NULL, get_min},
-    {"max_ns", NULL, get_max},
-    {"mean_ns", NULL, get_mean},
-    {"stddev_ns", NULL, get_stddev},
-    {"lag1", NULL, get_lag1},
-    {"drift", NULL, get_drift},
-    {"n_outliers", NULL, get_n_outliers},
-    {"outputs_identical", NULL, get_outputs_identical},
-    {"session_create_ns", "Session", get_session},
-    {"first_run_ns", "First call", get_first},
-    {"n_compute", NULL, get_n_compute},
-    {"n_on_provider", NULL, get_n_on_provider},
-    {"n_copies", NULL, get_n_copies},
-    {"n_control_flow", NULL, get_n_control_flow},
-    {"n_allowed", NULL, get_n_allowed},
-    {"library_version", NULL, get_library_version},
-    {"provider", NULL, get_provider},
-    {"timing_status", NULL, get_timing_status},
-    {"timing_reason", NULL, get_timing_reason},
-    {"placement_status", NULL, get_placement_status},
-    {"placement_reason", NULL, get_placement_reason},
-    {"model_sha256", NULL, get_model_sha256},
-    {"case_sha256", NULL, get_case_sha256},
-    {"library_sha256", NULL, get_library_sha256},
-    {"options_sha256", NULL, get_options_sha256},
-    {"timing_file", NULL, get_timing_file},
-    {"timing_file_sha256", NULL, get_timing_file_sha256},
-    {"placement_file", NULL, get_placement_file},
-    {"placement_file_sha256", NULL, get_placement_file_sha256},
+    {"runtime", "Runtime", get_runtime, ASSAY_COLUMN_BOTH},
+    {"bundle", "Model", get_bundle, ASSAY_COLUMN_BOTH},
+    {"case", "Case", get_case, ASSAY_COLUMN_BOTH},
+    {"kind", NULL, get_kind, ASSAY_COLUMN_RUNS},
+    {"architecture", NULL, get_architecture, ASSAY_COLUMN_RUNS},
+    {"inputs", NULL, get_inputs, ASSAY_COLUMN_RUNS},
+    {"dtype", NULL, get_dtype, ASSAY_COLUMN_RUNS},
+    {"precision", NULL, get_precision, ASSAY_COLUMN_RUNS},
+    {"attention", NULL, get_attention, ASSAY_COLUMN_RUNS},
+    {"b", "B", get_b, ASSAY_COLUMN_RUNS},
+    {"n", "N", get_n, ASSAY_COLUMN_RUNS},
+    {"n_valid", NULL, get_n_valid, ASSAY_COLUMN_RUNS},
+    {"n_denormal_inputs", NULL, get_n_denormal_inputs, ASSAY_COLUMN_RUNS},
+    {"verdict", "Verdict", get_verdict, ASSAY_COLUMN_RUNS},
+    {"numbers", "Numbers", get_numbers, ASSAY_COLUMN_RUNS},
+    {"placement", "Placement", get_placement, ASSAY_COLUMN_RUNS},
+    {"timing", NULL, get_timing, ASSAY_COLUMN_RUNS},
+    {"max_abs_error_f32", "Error vs FP32", get_max_abs_f32, ASSAY_COLUMN_RUNS},
+    {"max_abs_error_f64", "Error vs FP64", get_max_abs_f64, ASSAY_COLUMN_RUNS},
+    {"max_abs_error_user", "Error vs brought", get_max_abs_user,
+     ASSAY_COLUMN_RUNS | ASSAY_COLUMN_IF_ANY},
+    {"reference_f32_max_abs_error_f64", "FP32 reference vs FP64", get_reference, ASSAY_COLUMN_RUNS},
+    {"worst_head", "Worst head", get_worst_head, ASSAY_COLUMN_RUNS},
+    {"worst_reference", NULL, get_worst_reference, ASSAY_COLUMN_RUNS},
+    {"worst_tolerance_multiple", "Multiple of tolerance", get_worst_multiple, ASSAY_COLUMN_RUNS},
+    {"worst_abs_error", NULL, get_worst_abs, ASSAY_COLUMN_RUNS},
+    {"worst_shape", NULL, get_worst_shape, ASSAY_COLUMN_RUNS},
+    {"worst_index", NULL, get_worst_index, ASSAY_COLUMN_RUNS},
+    {"worst_got", NULL, get_worst_got, ASSAY_COLUMN_RUNS},
+    {"worst_want", NULL, get_worst_want, ASSAY_COLUMN_RUNS},
+    {"worst_atol", NULL, get_worst_atol, ASSAY_COLUMN_RUNS},
+    {"worst_rtol", NULL, get_worst_rtol, ASSAY_COLUMN_RUNS},
+    {"n_denormal_outputs", "Denormal outputs", get_n_denormal_outputs, ASSAY_COLUMN_RUNS},
+    {"n_denormal_references", NULL, get_n_denormal_references, ASSAY_COLUMN_RUNS},
+    {"n_samples", NULL, get_n_samples, ASSAY_COLUMN_RUNS},
+    {"warmup", NULL, get_warmup, ASSAY_COLUMN_RUNS},
+    {"p50_ns", "p50", get_p50, ASSAY_COLUMN_RUNS},
+    {"p50_low_ns", NULL, get_p50_low, ASSAY_COLUMN_RUNS},
+    {"p50_high_ns", NULL, get_p50_high, ASSAY_COLUMN_RUNS},
+    {"p90_ns", "p90", get_p90, ASSAY_COLUMN_RUNS},
+    {"p90_low_ns", NULL, get_p90_low, ASSAY_COLUMN_RUNS},
+    {"p90_high_ns", NULL, get_p90_high, ASSAY_COLUMN_RUNS},
+    {"p95_ns", NULL, get_p95, ASSAY_COLUMN_RUNS},
+    {"p95_low_ns", NULL, get_p95_low, ASSAY_COLUMN_RUNS},
+    {"p95_high_ns", NULL, get_p95_high, ASSAY_COLUMN_RUNS},
+    {"p99_ns", "p99", get_p99, ASSAY_COLUMN_RUNS},
+    {"p99_low_ns", NULL, get_p99_low, ASSAY_COLUMN_RUNS},
+    {"p99_high_ns", NULL, get_p99_high, ASSAY_COLUMN_RUNS},
+    {"min_ns", NULL, get_min, ASSAY_COLUMN_RUNS},
+    {"max_ns", NULL, get_max, ASSAY_COLUMN_RUNS},
+    {"mean_ns", NULL, get_mean, ASSAY_COLUMN_RUNS},
+    {"stddev_ns", NULL, get_stddev, ASSAY_COLUMN_RUNS},
+    {"lag1", NULL, get_lag1, ASSAY_COLUMN_RUNS},
+    {"drift", NULL, get_drift, ASSAY_COLUMN_RUNS},
+    {"n_outliers", NULL, get_n_outliers, ASSAY_COLUMN_RUNS},
+    {"outputs_identical", NULL, get_outputs_identical, ASSAY_COLUMN_RUNS},
+    {"n_processes", NULL, get_n_processes, ASSAY_COLUMN_RUNS},
+    {"processes_p50_min_ns", NULL, get_processes_p50_min, ASSAY_COLUMN_RUNS},
+    {"processes_p50_max_ns", NULL, get_processes_p50_max, ASSAY_COLUMN_RUNS},
+    {"processes_p50_spread", "Spread between processes", get_processes_spread,
+     ASSAY_COLUMN_RUNS | ASSAY_COLUMN_IF_ANY},
+    {"processes_outputs_identical", "Processes agree", get_processes_identical,
+     ASSAY_COLUMN_RUNS | ASSAY_COLUMN_IF_ANY},
+    {"session_create_ns", "Session", get_session, ASSAY_COLUMN_RUNS},
+    {"first_run_ns", "First call", get_first, ASSAY_COLUMN_RUNS},
+    {"memory", "Memory", get_memory_word, ASSAY_COLUMN_MEMORY},
+    {"memory_reason", NULL, get_memory_reason, ASSAY_COLUMN_MEMORY},
+    {"memory_interval_ns", NULL, get_memory_interval, ASSAY_COLUMN_RUNS},
+    {"memory_n_rows", "Memory samples", get_memory_n_rows, ASSAY_COLUMN_MEMORY},
+    {"memory_n_missed", "Deadlines missed", get_memory_n_missed, ASSAY_COLUMN_MEMORY},
+    {"memory_n_dropped", NULL, get_memory_n_dropped, ASSAY_COLUMN_RUNS},
+    {"memory_max_late_ns", "Longest delay", get_memory_max_late, ASSAY_COLUMN_MEMORY},
+    {"rss_baseline_bytes", "RSS baseline", get_rss_baseline, ASSAY_COLUMN_MEMORY},
+    {"rss_peak_first_bytes", "RSS peak, first call", get_rss_peak_first, ASSAY_COLUMN_MEMORY},
+    {"rss_peak_warm_bytes", "RSS peak, warm", get_rss_peak_warm, ASSAY_COLUMN_MEMORY},
+    {"rss_peak_bytes", "RSS peak", get_rss_peak, ASSAY_COLUMN_MEMORY},
+    {"rss_high_water_bytes", "RSS high-water mark", get_rss_high_water, ASSAY_COLUMN_MEMORY},
+    {"rss_first_above_bytes", NULL, get_rss_first_above, ASSAY_COLUMN_RUNS},
+    {"rss_warm_above_bytes", NULL, get_rss_warm_above, ASSAY_COLUMN_RUNS},
+    {"rss_peak_above_bytes", "RSS above baseline", get_rss_peak_above, ASSAY_COLUMN_MEMORY},
+    {"device", "Device", get_device, ASSAY_COLUMN_MEMORY | ASSAY_COLUMN_IF_ANY},
+    {"device_reason", NULL, get_device_reason, ASSAY_COLUMN_MEMORY},
+    {"device_baseline_bytes", "Device baseline", get_device_baseline,
+     ASSAY_COLUMN_MEMORY | ASSAY_COLUMN_IF_ANY},
+    {"device_peak_first_bytes", "Device peak, first call", get_device_peak_first,
+     ASSAY_COLUMN_MEMORY | ASSAY_COLUMN_IF_ANY},
+    {"device_peak_warm_bytes", "Device peak, warm", get_device_peak_warm,
+     ASSAY_COLUMN_MEMORY | ASSAY_COLUMN_IF_ANY},
+    {"device_peak_bytes", "Device peak", get_device_peak,
+     ASSAY_COLUMN_MEMORY | ASSAY_COLUMN_IF_ANY},
+    {"device_first_above_bytes", NULL, get_device_first_above, ASSAY_COLUMN_RUNS},
+    {"device_warm_above_bytes", NULL, get_device_warm_above, ASSAY_COLUMN_RUNS},
+    {"device_peak_above_bytes", "Device above baseline", get_device_peak_above,
+     ASSAY_COLUMN_MEMORY | ASSAY_COLUMN_IF_ANY},
+    {"n_compute", NULL, get_n_compute, ASSAY_COLUMN_RUNS},
+    {"n_on_provider", NULL, get_n_on_provider, ASSAY_COLUMN_RUNS},
+    {"n_copies", NULL, get_n_copies, ASSAY_COLUMN_RUNS},
+    {"n_control_flow", NULL, get_n_control_flow, ASSAY_COLUMN_RUNS},
+    {"n_allowed", NULL, get_n_allowed, ASSAY_COLUMN_RUNS},
+    {"library_version", NULL, get_library_version, ASSAY_COLUMN_RUNS},
+    {"provider", NULL, get_provider, ASSAY_COLUMN_RUNS},
+    {"timing_status", NULL, get_timing_status, ASSAY_COLUMN_RUNS},
+    {"timing_reason", NULL, get_timing_reason, ASSAY_COLUMN_RUNS},
+    {"placement_status", NULL, get_placement_status, ASSAY_COLUMN_RUNS},
+    {"placement_reason", NULL, get_placement_reason, ASSAY_COLUMN_RUNS},
+    {"model_sha256", NULL, get_model_sha256, ASSAY_COLUMN_RUNS},
+    {"case_sha256", NULL, get_case_sha256, ASSAY_COLUMN_RUNS},
+    {"library_sha256", NULL, get_library_sha256, ASSAY_COLUMN_RUNS},
+    {"options_sha256", NULL, get_options_sha256, ASSAY_COLUMN_RUNS},
+    {"timing_file", NULL, get_timing_file, ASSAY_COLUMN_RUNS},
+    {"timing_file_sha256", NULL, get_timing_file_sha256, ASSAY_COLUMN_RUNS},
+    {"placement_file", NULL, get_placement_file, ASSAY_COLUMN_RUNS},
+    {"placement_file_sha256", NULL, get_placement_file_sha256, ASSAY_COLUMN_RUNS},
 };
 const size_t assay_n_columns = sizeof assay_columns / sizeof assay_columns[0];
+
+bool assay_column_is_shown(const assay_view *view, const assay_column *column, unsigned part) {
+  if (column->title == NULL || !(column->shown & part)) return false;
+  if (!(column->shown & ASSAY_COLUMN_IF_ANY)) return true;
+  for (size_t r = 0; r < view->n_rows; r++)
+    if (column->get(&view->rows[r]).kind != ASSAY_CELL_ABSENT) return true;
+  return false;
+}
 
 const assay_column *assay_column_find(const char *name) {
   for (size_t i = 0; i < assay_n_columns; i++) {

@@ -102,7 +102,9 @@ void assay_junit_put(const assay_view *view, assay_sink *sink) {
     assay_sink_html(sink, group->bundle);
     assay_sink_put(sink, " on ");
     assay_sink_html(sink, group->runtime);
-    assay_sink_put(sink, group->controlled ? "\"" : ", brought inputs\"");
+    if (strcmp(group->inputs, "controlled") != 0)
+      assay_sink_putf(sink, ", %s", assay_view_inputs_words(group->inputs));
+    assay_sink_put(sink, "\"");
     put_tally(sink, count(view, g));
     assay_sink_put(sink, ">\n");
     for (size_t r = 0; r < view->n_rows; r++) {

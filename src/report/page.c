@@ -44,11 +44,13 @@ void assay_page_cell(assay_sink *sink, assay_cell cell) {
   }
   assay_cell_read(&cell, read);
   assay_cell_exact(&cell, exact);
+  const char *unit = cell.kind == ASSAY_CELL_TIME   ? " ns"
+                     : cell.kind == ASSAY_CELL_SIZE ? " bytes"
+                                                    : "";
   if (cell.kind == ASSAY_CELL_COUNT) {
     assay_sink_putf(sink, "<td class=\"n\">%s</td>", read);
   } else {
-    assay_sink_putf(sink, "<td class=\"n\" title=\"%s%s\">%s</td>", exact,
-                    cell.kind == ASSAY_CELL_TIME ? " ns" : "", read);
+    assay_sink_putf(sink, "<td class=\"n\" title=\"%s%s\">%s</td>", exact, unit, read);
   }
 }
 
@@ -195,8 +197,8 @@ static void put_summary_row(const assay_view_group *group, assay_sink *sink) {
   assay_page_text(sink, group->runtime);
   assay_page_verdict(sink, group->n_passed == group->n_rows ? "pass" : "fail");
   assay_sink_putf(sink, "<td class=\"n\">%zu of %zu</td>", group->n_passed, group->n_rows);
-  assay_page_text(sink, group->controlled ? "controlled" : "brought");
-  assay_page_text(sink, group->dtype);
+  assay_page_text(sink, group->inputs);
+  assay_page_text(sink, group->precision);
   assay_page_cell(sink, worst ? assay_column_find("worst_abs_error")->get(worst) : absent);
   assay_page_cell(sink, worst ? assay_column_find("worst_tolerance_multiple")->get(worst) : absent);
   put_worst(worst, sink);
@@ -285,6 +287,7 @@ static void put_nav(const assay_view *view, const assay_plots *plots, assay_sink
   assay_sink_put(sink, "<a href=\"#runs\">Runs</a> ");
   if (plots->n) assay_sink_put(sink, "<a href=\"#plots\">Plots</a> ");
   assay_sink_put(sink, "<a href=\"#heads\">Errors by head</a> <a href=\"#timing\">Timing</a> "
+                       "<a href=\"#memory\">Memory</a> "
                        "<a href=\"#placement\">Placement</a> ");
   assay_sink_put(sink, "<a href=\"#setup\">Setup</a> <a href=\"#evidence\">Evidence</a> "
                        "<a href=\"#limits\">Limits</a></nav>\n");
@@ -367,6 +370,7 @@ void assay_page_put(const assay_view *view, const assay_plots *plots, assay_sink
   put_plots(plots, sink);
   assay_page_put_heads(view, sink);
   assay_page_put_timing(view, sink);
+  assay_page_put_memory(view, sink);
   assay_page_put_placement(view, sink);
   assay_page_put_setup(view, sink);
   assay_page_put_evidence(view, sink);

@@ -43,6 +43,7 @@ void assay_page_put_failures(const assay_view *view, assay_sink *sink);
 void assay_page_put_runs(const assay_view *view, assay_sink *sink);
 void assay_page_put_heads(const assay_view *view, assay_sink *sink);
 void assay_page_put_timing(const assay_view *view, assay_sink *sink);
+void assay_page_put_memory(const assay_view *view, assay_sink *sink);
 void assay_page_put_placement(const assay_view *view, assay_sink *sink);
 void assay_page_put_evidence(const assay_view *view, assay_sink *sink);
 void assay_page_put_setup(const assay_view *view, assay_sink *sink);

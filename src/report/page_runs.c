@@ -47,17 +47,10 @@ void assay_page_put_failures(const assay_view *view, assay_sink *sink) {
 
 /* ---- tables by kind of inputs and by precision ---- */
 
-static const char *group_dtype(const assay_view_group *group) {
-  return group->dtype ? group->dtype : "unknown precision";
-}
-
 /* The first group with the same inputs and precision: what shares a table. */
 static size_t table_of(const assay_view *view, size_t g) {
   size_t first = 0;
-  while (view->groups[first].controlled != view->groups[g].controlled ||
-         strcmp(group_dtype(&view->groups[first]), group_dtype(&view->groups[g])) != 0) {
-    first++;
-  }
+  while (!assay_view_groups_match(&view->groups[first], &view->groups[g])) first++;
   return first;
 }
 
@@ -69,10 +62,11 @@ static void put_tables(const assay_view *view, const char *what, const char *cla
                        bool (*skip)(const assay_view *, size_t), assay_sink *sink) {
   for (size_t g = 0; g < view->n_groups; g++) {
     if (table_of(view, g) != g) continue;
-    char caption[256];
-    (void)snprintf(caption, sizeof caption, "%s: %s inputs, %s", what,
-                   view->groups[g].controlled ? "controlled" : "brought",
-                   group_dtype(&view->groups[g]));
+    const assay_view_group *group = &view->groups[g];
+    char caption[512];
+    (void)snprintf(caption, sizeof caption, "%s: %s, %s", what,
+                   assay_view_inputs_words(group->inputs),
+                   group->precision ? group->precision : "unknown precision");
     assay_page_table_begin(sink, classes, caption, columns);
     for (size_t r = 0; r < view->n_rows; r++) {
       if (table_of(view, view->rows[r].group) == g && !(skip && skip(view, r)))
@@ -214,6 +208,13 @@ static void put_argmax(assay_sink *sink, const assay_result_comparison *c) {
   assay_sink_put(sink, "</td>");
 }
 
+static void put_denormals(assay_sink *sink, const assay_result_comparison *c) {
+  assay_cell absent = {0};
+  bool like = c && c->same_shape && c->same_dtype;
+  assay_page_cell(sink, like ? assay_cell_count(c->n_denormal_got) : absent);
+  assay_page_cell(sink, like ? assay_cell_count(c->n_denormal_want) : absent);
+}
+
 static void put_padding(assay_sink *sink, const assay_result_comparison *c) {
   if (c == NULL || c->n_padding == 0) {
     assay_page_text(sink, NULL);
@@ -226,14 +227,9 @@ static void put_padding(assay_sink *sink, const assay_result_comparison *c) {
   }
 }
 
-/* The comparison that a head is judged by: FP32 where there is one. */
-static const assay_result_comparison *main_comparison(const assay_view_head *head) {
-  return head->f32 ? head->f32 : head->user ? head->user : head->f64;
-}
-
 static void put_head(const assay_view_row *row, size_t r, const assay_view_head *head,
                      assay_sink *sink) {
-  const assay_result_comparison *c = main_comparison(head);
+  const assay_result_comparison *c = assay_view_main_comparison(head);
   assay_cell absent = {0};
   assay_sink_put(sink, "<tr>");
   assay_page_case(sink, row, NULL, r);
@@ -247,6 +243,8 @@ static void put_head(const assay_view_row *row, size_t r, const assay_view_head 
     assay_page_verdict(sink, "missing");
   }
   put_like(sink, head->f32, head->f32 ? head->f32->max_abs : 0);
+  assay_page_cell(sink, c ? assay_cell_error(c->atol) : absent);
+  assay_page_cell(sink, c ? assay_cell_error(c->rtol) : absent);
   put_like(sink, c, c ? c->max_tol_multiple : 0);
   bool like = c && c->same_shape && c->same_dtype;
   assay_page_cell(sink, like ? assay_cell_count(c->n_over) : absent);
@@ -258,6 +256,7 @@ static void put_head(const assay_view_row *row, size_t r, const assay_view_head 
                   head->has_reference_error ? assay_cell_error(head->reference_max_abs) : absent);
   put_like(sink, head->user, head->user ? head->user->max_abs : 0);
   put_argmax(sink, c);
+  put_denormals(sink, c);
   put_padding(sink, c);
   assay_sink_put(sink, "</tr>\n");
 }
@@ -271,21 +270,38 @@ void assay_page_put_heads(const assay_view *view, assay_sink *sink) {
   assay_sink_put(sink, "<section id=\"heads\"><h2>Errors by head</h2>\n");
   put_detail_note(view, "heads.csv", sink);
   put_tables(view, "Errors by head", "heads",
-             "Case|Model|Runtime|Head|Kind|Verdict|#Max error vs FP32|#Multiple of tolerance|#Over "
+             "Case|Model|Runtime|Head|Kind|Verdict|#Max error vs FP32|#atol|#rtol|#Multiple of "
+             "tolerance|#Over "
              "tolerance|"
              "#Needed atol|#RMSE|#Relative L2|#Max error vs FP64|#FP32 reference vs FP64|#Max "
              "error vs brought|"
-             "#Argmax changed|#Padding not zero",
+             "#Argmax changed|#Denormals|#Denormals in reference|#Padding not zero",
              put_heads, is_detail_skipped, sink);
   assay_sink_put(
       sink,
       "<p class=\"note\">An element is within tolerance when |error| ≤ atol + rtol·|reference|. "
       "<em>Needed atol</em> is the smallest that would pass with the same rtol. Every comparison, "
       "with "
-      "indices and both values, is in <a href=\"heads.csv\">heads.csv</a>.</p></section>\n");
+      "indices and both values, is in <a href=\"heads.csv\">heads.csv</a>. Denormals are numbers "
+      "so "
+      "small that they lose precision, which some processors and providers flush to zero; those "
+      "of inputs are counted in <a href=\"table.csv\">table.csv</a>.</p></section>\n");
 }
 
 /* ---- timing ---- */
+
+/* Timings were repeated in fresh processes. */
+static bool is_repeated(const assay_view *view) {
+  return view->package.processes > 1;
+}
+
+static void put_processes(const assay_view_row *row, assay_sink *sink) {
+  assay_page_column(sink, row, "n_processes");
+  assay_page_column(sink, row, "processes_p50_spread");
+  assay_page_column(sink, row, "processes_p50_min_ns");
+  assay_page_column(sink, row, "processes_p50_max_ns");
+  assay_page_column(sink, row, "processes_outputs_identical");
+}
 
 static void put_time_row(const assay_view *view, size_t r, assay_sink *sink) {
   const assay_view_row *row = &view->rows[r];
@@ -307,18 +323,23 @@ static void put_time_row(const assay_view *view, size_t r, assay_sink *sink) {
   assay_page_column(sink, row, "first_run_ns");
   assay_page_column(sink, row, "session_create_ns");
   assay_page_column(sink, row, "outputs_identical");
+  if (is_repeated(view)) put_processes(row, sink);
   assay_sink_put(sink, "</tr>\n");
 }
+
+#define TIME_COLUMNS                                                                               \
+  "Case|Model|Runtime|Timing|#Samples|#p50 (ms)|#p90 (ms)|#p95 (ms)|#p99 (ms)|#Fastest|#Slowest|"  \
+  "#Mean|#Std. deviation|#Lag‑1|#Drift|#Outliers|#First call|#Session|First and last outputs "   \
+  "equal"
+#define PROCESSES_COLUMNS                                                                          \
+  "|#Processes|#Spread between processes|#Lowest p50|#Highest p50|Processes agree"
 
 void assay_page_put_timing(const assay_view *view, assay_sink *sink) {
   assay_sink_put(sink, "<section id=\"timing\"><h2>Timing</h2>\n");
   put_detail_note(view, "table.csv", sink);
   put_tables(view, "Latency of one call", "times",
-             "Case|Model|Runtime|Timing|#Samples|#p50 (ms)|#p90 (ms)|#p95 (ms)|#p99 "
-             "(ms)|#Fastest|#Slowest|#Mean|"
-             "#Std. deviation|#Lag‑1|#Drift|#Outliers|#First call|#Session creation|First and last "
-             "outputs equal",
-             put_time_row, is_detail_skipped, sink);
+             is_repeated(view) ? TIME_COLUMNS PROCESSES_COLUMNS : TIME_COLUMNS, put_time_row,
+             is_detail_skipped, sink);
   assay_sink_put(sink, "<p class=\"note\">Synchronous calls, one after another, inputs and outputs "
                        "in host memory; warm-ups, "
                        "session creation and the first call are not among the samples. Percentiles "
@@ -328,7 +349,84 @@ void assay_page_put_timing(const assay_view *view, assay_sink *sink) {
                        "of the median from the first to the last third of the samples, relative to "
                        "the median. Outliers lie "
                        "more than 3 interquartile ranges outside the quartiles; they are counted, "
-                       "never removed.</p></section>\n");
+                       "never removed. <em>Spread between processes</em> is (highest - lowest) / "
+                       "lowest of the medians of a timing "
+                       "that was repeated in fresh processes; they agree when their outputs are "
+                       "equal bit for bit.</p></section>\n");
+}
+
+/* ---- memory ---- */
+
+/* Columns of the table for people: "Case|Model|Runtime|Memory|#Samples|…". */
+static void put_memory_columns(const assay_view *view, assay_sink *columns) {
+  assay_sink_put(columns, "Case|Model|Runtime");
+  for (size_t c = 0; c < assay_n_columns; c++) {
+    const assay_column *column = &assay_columns[c];
+    if ((column->shown & ASSAY_COLUMN_RUNS) ||
+        !assay_column_is_shown(view, column, ASSAY_COLUMN_MEMORY))
+      continue;
+    bool text = strcmp(column->name, "memory") == 0 || strcmp(column->name, "device") == 0;
+    assay_sink_putf(columns, "|%s%s", text ? "" : "#", column->title);
+  }
+}
+
+static void put_memory_row(const assay_view *view, size_t r, assay_sink *sink) {
+  const assay_view_row *row = &view->rows[r];
+  assay_sink_put(sink, "<tr>");
+  assay_page_case(sink, row, NULL, r);
+  assay_page_text(sink, row->bundle);
+  assay_page_text(sink, row->runtime);
+  for (size_t c = 0; c < assay_n_columns; c++) {
+    const assay_column *column = &assay_columns[c];
+    if (!(column->shown & ASSAY_COLUMN_RUNS) &&
+        assay_column_is_shown(view, column, ASSAY_COLUMN_MEMORY))
+      assay_page_cell(sink, column->get(row));
+  }
+  assay_sink_put(sink, "</tr>\n");
+}
+
+#define GAPS_MAX 16 /* reasons of a group that are shown; table.csv has all */
+
+static void put_memory_gaps(const assay_view *view, size_t g, assay_sink *sink) {
+  assay_memory_gap gaps[GAPS_MAX];
+  size_t n = assay_table_memory_gaps(view, g, gaps, GAPS_MAX);
+  for (size_t i = 0; i < n && i < GAPS_MAX; i++) {
+    assay_sink_put(sink, "<li>");
+    assay_sink_html(sink, view->groups[g].bundle);
+    assay_sink_put(sink, " on ");
+    assay_sink_html(sink, view->groups[g].runtime);
+    assay_sink_putf(sink, ", %zu of %zu cases: no memory of %s: ", gaps[i].n_rows,
+                    view->groups[g].n_rows, gaps[i].of_devices ? "a device" : "the process");
+    assay_sink_html(sink, gaps[i].reason);
+    assay_sink_put(sink, "</li>\n");
+  }
+}
+
+void assay_page_put_memory(const assay_view *view, assay_sink *sink) {
+  assay_sink columns = {0}, gaps = {0};
+  put_memory_columns(view, &columns);
+  for (size_t g = 0; g < view->n_groups; g++) put_memory_gaps(view, g, &gaps);
+  assay_sink_put(sink, "<section id=\"memory\"><h2>Memory</h2>\n");
+  put_detail_note(view, "memory.csv", sink);
+  put_tables(view, "Memory of the timing process", "mems", assay_sink_text(&columns),
+             put_memory_row, is_detail_skipped, sink);
+  if (gaps.buf.size_bytes) {
+    assay_sink_put(sink, "<details><summary>What could not be read</summary><ul "
+                         "class=\"reasons\">\n");
+    assay_sink_put(sink, assay_sink_text(&gaps));
+    assay_sink_put(sink, "</ul></details>\n");
+  }
+  assay_sink_put(
+      sink,
+      "<p class=\"note\">Sampled from outside the process. <em>Baseline</em> is the last sample "
+      "before the session is created; <em>first call</em> is from there to the end of the first "
+      "call, <em>warm</em> from there to the end of the last. Sampled peaks are lower bounds: what "
+      "came and went between two samples is not in them. The high-water mark is the kernel's own, "
+      "of the process's whole life. A device's memory is all that is used on it, by whomever; of "
+      "several devices the one whose use rose most is shown, and all are in <a "
+      "href=\"memory.csv\">memory.csv</a>.</p></section>\n");
+  assay_sink_reset(&gaps);
+  assay_sink_reset(&columns);
 }
 
 /* ---- placement ---- */

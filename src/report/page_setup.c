@@ -90,8 +90,11 @@ static void put_shell_word(const char *word, assay_sink *line) {
 
 static void put_tolerance(const assay_package_tolerance *tolerance, assay_sink *sink) {
   assay_sink value = {0};
-  if (tolerance->has_atol) assay_sink_putf(&value, "atol %.17g ", tolerance->atol);
-  if (tolerance->has_rtol) assay_sink_putf(&value, "rtol %.17g", tolerance->rtol);
+  char number[ASSAY_CELL_BYTES];
+  assay_cell_shortest(tolerance->atol, number);
+  if (tolerance->has_atol) assay_sink_putf(&value, "atol %s ", number);
+  assay_cell_shortest(tolerance->rtol, number);
+  if (tolerance->has_rtol) assay_sink_putf(&value, "rtol %s", number);
   assay_sink_put(sink, "<tr><th scope=\"row\">tolerance of ");
   assay_sink_html(sink, tolerance->head ? tolerance->head : "every head");
   assay_sink_put(sink, "</th>");
@@ -114,6 +117,7 @@ static void put_campaign(const assay_view *view, assay_sink *sink) {
   put_pair_count(sink, "threads", package->threads);
   put_pair_count(sink, "profiled calls of a placement run", package->placement_runs);
   put_pair_count(sink, "time limit of a run (ns)", package->timeout_ns);
+  put_pair_count(sink, "processes of a timing", package->processes > 1 ? package->processes : 1);
   for (size_t i = 0; i < package->n_tolerances; i++) put_tolerance(&package->tolerances[i], sink);
   put_pair(sink, "assay version", package->tool_version);
   put_pair(sink, "assay program, SHA-256", package->tool_sha256);
@@ -153,7 +157,7 @@ static void put_bundle(const assay_view *view, size_t b, assay_sink *sink) {
   if (view->has_manifest[b]) {
     const assay_manifest *manifest = &view->manifests[b];
     put_pair(sink, "architecture", manifest->architecture);
-    put_pair(sink, "precision", manifest->dtype);
+    put_pair(sink, "precision", view->precisions[b]);
     put_pair(sink, "attention form", manifest->attention);
     put_pair(sink, "shapes", manifest->shapes);
     put_pair_count(sink, "opset", manifest->opset);
@@ -165,8 +169,11 @@ static void put_bundle(const assay_view *view, size_t b, assay_sink *sink) {
       const assay_manifest_tensor *head = &manifest->heads[i];
       assay_sink_put(sink, "<tr><th scope=\"row\">head ");
       assay_sink_html(sink, head->name);
-      assay_sink_putf(sink, "</th><td>%s, atol %.17g, rtol %.17g</td></tr>\n",
-                      assay_head_kind_name(head->kind), head->atol, head->rtol);
+      char atol[ASSAY_CELL_BYTES], rtol[ASSAY_CELL_BYTES];
+      assay_cell_shortest(head->atol, atol);
+      assay_cell_shortest(head->rtol, rtol);
+      assay_sink_putf(sink, "</th><td>%s, atol %s, rtol %s</td></tr>\n",
+                      assay_head_kind_name(head->kind), atol, rtol);
     }
     for (size_t i = 0; i < manifest->n_notes; i++) put_pair(sink, "note", manifest->notes[i]);
     if (manifest->config) put_flat("config", manifest->config, 0, sink);
@@ -334,20 +341,28 @@ void assay_page_put_limits(const assay_view *view, assay_sink *sink) {
                   "<li>There is no FP64 reference, so it cannot be said which side is further from "
                   "the truth, for: ",
                   ".</li>\n", sink);
-  assay_sink_put(sink, "<li>Everything was measured on one machine, in one campaign, each case in "
-                       "one process a mode. Intervals cover the "
-                       "samples of that process, not other processes, machines or days.</li>\n"
-                       "<li>Agreement with the reference says that the export computes what the "
-                       "model computes. It says nothing about "
-                       "how good those answers are: physics quality, or that of any other use, was "
-                       "not judged.</li>\n"
-                       "<li>Latencies are those of single synchronous calls on an otherwise "
-                       "unmanaged machine; throughput under load, and "
-                       "time spent before and after the call, were not measured.</li>\n"
-                       "<li>Placement says which provider ran a node, not which kernel; a fused "
-                       "kernel is proved only where the report "
-                       "says so.</li>\n"
-                       "<li>Memory figures are process high-water marks; short peaks on a device "
-                       "are not in them.</li>\n"
-                       "</ul></section>\n");
+  bool repeated = view->package.processes > 1;
+  assay_sink_putf(sink,
+                  "<li>Everything was measured on one machine, in one campaign, %s. Intervals "
+                  "cover the samples "
+                  "of one process, not other processes, machines or days.</li>\n",
+                  repeated ? "each timing in several processes, each placement in one"
+                           : "each case in one process a mode");
+  assay_sink_put(sink,
+                 "<li>Agreement with the reference says that the export computes what the "
+                 "model computes. It says nothing about "
+                 "how good those answers are: physics quality, or that of any other use, was "
+                 "not judged.</li>\n"
+                 "<li>Latencies are those of single synchronous calls on an otherwise "
+                 "unmanaged machine; throughput under load, and "
+                 "time spent before and after the call, were not measured.</li>\n"
+                 "<li>Placement says which provider ran a node, not which kernel; a fused "
+                 "kernel is proved only where the report "
+                 "says so.</li>\n"
+                 "<li>Sampled peaks of memory are lower bounds. What is used on a device is "
+                 "counted whoever uses it.</li>\n"
+                 "<li>Plots are drawn from the figures and samples of the package. <code>assay "
+                 "verify</code> derives every figure of the tables again; of drawings it "
+                 "checks the bytes, not the curves.</li>\n"
+                 "</ul></section>\n");
 }

@@ -81,7 +81,8 @@ static void check_links(const char *html) {
   for (const char *at = strstr(html, "href=\""); at; at = strstr(at + 1, "href=\"")) {
     const char *to = at + 6;
     bool inside = *to == '#' || strncmp(to, "../", 3) == 0 || strncmp(to, "table.", 6) == 0 ||
-                  strncmp(to, "heads.csv", 9) == 0 || strncmp(to, "placement.csv", 13) == 0;
+                  strncmp(to, "heads.csv", 9) == 0 || strncmp(to, "memory.csv", 10) == 0 ||
+                  strncmp(to, "placement.csv", 13) == 0;
     assert_true(inside);
     if (*to != '#') continue;
     char id[96];
@@ -93,7 +94,15 @@ static void check_links(const char *html) {
 static void is_one_well_formed_file_that_asks_for_nothing(void **state) {
   (void)state;
   static const testpack_spec specs[] = {
-      {.n_runtimes = 2, .n_bundles = 1, .n_cases = 3, .brought = true, .half = true},
+      {.n_runtimes = 2,
+       .n_bundles = 1,
+       .n_cases = 3,
+       .brought = true,
+       .events = true,
+       .half = true,
+       .device = true,
+       .repeated = true,
+       .loose = true},
       {.n_runtimes = 1, .n_bundles = 1, .n_cases = 1, .zero_error = true},
       {.n_runtimes = 1, .n_bundles = 1, .n_cases = 2, .huge_error = true},
       {.n_runtimes = 1, .n_bundles = 1, .n_cases = 3, .fault = TESTPACK_MISSING, .fault_every = 1},
@@ -109,12 +118,14 @@ static void is_one_well_formed_file_that_asks_for_nothing(void **state) {
        .n_cases = 4,
        .fault = TESTPACK_PLACEMENT,
        .fault_every = 2,
+       .device = true,
        .hostile = true},
       {.n_runtimes = 1,
        .n_bundles = 2,
        .n_cases = 4,
        .fault = TESTPACK_NAN,
        .fault_every = 2,
+       .no_samples = true,
        .hostile = true},
       {.n_runtimes = 1,
        .n_bundles = 2,

@@ -109,17 +109,13 @@ typedef struct figure {
   size_t number;                 /* of the figures of its kind, from 0 */
 } figure;
 
-static bool same_dtype(const char *a, const char *b) {
-  return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool is_in(const figure *f, const assay_view_group *group) {
-  return group->controlled == f->first->controlled && same_dtype(group->dtype, f->first->dtype);
+  return assay_view_groups_match(group, f->first);
 }
 
 static void put_inputs(const figure *f, assay_sink *sink) {
-  assay_sink_putf(sink, "%s inputs, %s", f->first->controlled ? "controlled" : "brought",
-                  f->first->dtype ? f->first->dtype : "unknown precision");
+  assay_sink_putf(sink, "%s, %s", assay_view_inputs_words(f->first->inputs),
+                  f->first->precision ? f->first->precision : "unknown precision");
 }
 
 static double p50_ms(const assay_view_row *row) {
@@ -366,7 +362,7 @@ static void put_log_axis(const log_range *range, assay_sink *body) {
 /* ---- error by head against tolerance ---- */
 
 static double multiple_of(const assay_view_head *head) {
-  const assay_result_comparison *c = head->f32 ? head->f32 : head->user ? head->user : head->f64;
+  const assay_result_comparison *c = assay_view_main_comparison(head);
   if (c == NULL) return -1;
   return !c->same_shape || !c->same_dtype || c->n_class_mismatch ? HUGE_VAL : c->max_tol_multiple;
 }

@@ -66,6 +66,7 @@ static assay_status write_all(const assay_view *view, const char *folder,
   ASSAY_TRY(write_text(view, folder, "table.csv", assay_table_put_csv, err));
   ASSAY_TRY(write_text(view, folder, "heads.csv", assay_table_put_heads_csv, err));
   ASSAY_TRY(write_text(view, folder, "placement.csv", assay_table_put_placement_csv, err));
+  ASSAY_TRY(write_text(view, folder, "memory.csv", assay_table_put_memory_csv, err));
   ASSAY_TRY(write_text(view, folder, "table.md", assay_table_put_markdown, err));
   ASSAY_TRY(write_json(view, folder, err));
   ASSAY_TRY(check_stop(options, err));

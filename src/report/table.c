@@ -63,13 +63,19 @@ static const struct {
 } text_columns[] = {{"all", 4, false},     {"numbers", 9, false}, {"placement", 13, false},
                     {"err FP32", 8, true}, {"err FP64", 8, true}, {"x tol", 8, true},
                     {"worst", 9, false},   {"p50 ms", 7, true},   {"p99 ms", 7, true},
-                    {"session", 7, true},  {"first", 7, true}};
+                    {"session", 7, true},  {"first", 7, true},    {"RSS MiB", 7, true}};
 #define N_TEXT_COLUMNS (sizeof text_columns / sizeof text_columns[0])
 
 static void read_ms(const assay_view_row *row, const char *name, char out[ASSAY_CELL_BYTES]) {
   assay_cell cell = assay_column_find(name)->get(row);
   (void)snprintf(out, ASSAY_CELL_BYTES, "-");
   if (cell.kind != ASSAY_CELL_ABSENT) assay_cell_read_ms(cell.real, out);
+}
+
+static void read_mib(const assay_view_row *row, const char *name, char out[ASSAY_CELL_BYTES]) {
+  assay_cell cell = assay_column_find(name)->get(row);
+  (void)snprintf(out, ASSAY_CELL_BYTES, "-");
+  if (cell.kind != ASSAY_CELL_ABSENT) assay_cell_read_mib(cell.count, out);
 }
 
 static void put_text_row(assay_sink *sink, const assay_view_row *row, size_t width) {
@@ -87,6 +93,7 @@ static void put_text_row(assay_sink *sink, const assay_view_row *row, size_t wid
   read_ms(row, "p99_ns", cells[8]);
   read_ms(row, "session_create_ns", cells[9]);
   read_ms(row, "first_run_ns", cells[10]);
+  read_mib(row, "rss_peak_bytes", cells[11]);
   assay_sink_put(sink, "  ");
   pad(sink, row->case_name, width, false);
   assay_sink_put(sink, " ");
@@ -96,17 +103,69 @@ static void put_text_row(assay_sink *sink, const assay_view_row *row, size_t wid
   assay_sink_put(sink, "\n");
 }
 
-static void put_text_heading(assay_sink *sink, const assay_view_group *group, size_t width) {
+/* ---- tolerances other than the default ---- */
+
+#define TOLERANCES_MAX 16 /* of one group that are shown; the rest is counted */
+
+/* The default of constants and integers is to be exact. */
+static bool is_default_tolerance(const assay_result_comparison *c) {
+  bool exact = strcmp(c->kind, "constant") == 0 || strcmp(c->kind, "integer") == 0;
+  return c->atol == (exact ? 0 : ASSAY_DEFAULT_ATOL) && c->rtol == (exact ? 0 : ASSAY_DEFAULT_RTOL);
+}
+
+size_t assay_table_tolerances(const assay_view *view, size_t group, assay_tolerance *out,
+                              size_t cap) {
+  size_t n = 0;
+  for (size_t r = 0; r < view->n_rows; r++) {
+    const assay_result *result = &view->rows[r].runs[ASSAY_VIEW_TIMING].result;
+    for (size_t i = 0; view->rows[r].group == group && i < result->n_comparisons; i++) {
+      const assay_result_comparison *c = &result->comparisons[i];
+      size_t k = 0;
+      if (is_default_tolerance(c)) continue;
+      while (
+          k < n && k < cap &&
+          (strcmp(out[k].head, c->head) != 0 || out[k].atol != c->atol || out[k].rtol != c->rtol))
+        k++;
+      if (k == n && n < cap) out[n] = (assay_tolerance){c->head, c->atol, c->rtol};
+      if (k == n) n++;
+    }
+  }
+  return n;
+}
+
+typedef void (*put_name)(assay_sink *sink, const char *text);
+
+/* "tolerance: momentum atol 0.01 rtol 0.003 (default 0.001, 0.003)", one a line behind prefix. */
+static void put_tolerances(const assay_view *view, size_t group, const char *prefix, put_name name,
+                           assay_sink *sink) {
+  assay_tolerance found[TOLERANCES_MAX];
+  size_t n = assay_table_tolerances(view, group, found, TOLERANCES_MAX);
+  for (size_t i = 0; i < n && i < TOLERANCES_MAX; i++) {
+    assay_sink_putf(sink, "%stolerance: ", prefix);
+    name(sink, found[i].head);
+    char atol[ASSAY_CELL_BYTES], rtol[ASSAY_CELL_BYTES];
+    assay_cell_shortest(found[i].atol, atol);
+    assay_cell_shortest(found[i].rtol, rtol);
+    assay_sink_putf(sink, " atol %s rtol %s (default %g, %g)\n", atol, rtol, ASSAY_DEFAULT_ATOL,
+                    ASSAY_DEFAULT_RTOL);
+  }
+  if (n > TOLERANCES_MAX) assay_sink_putf(sink, "%stolerance: and more\n", prefix);
+}
+
+static void put_text_heading(const assay_view *view, size_t g, assay_sink *sink, size_t width) {
+  const assay_view_group *group = &view->groups[g];
   assay_sink_plain(sink, group->runtime);
   assay_sink_put(sink, "  ");
   assay_sink_plain(sink, group->bundle);
-  if (group->dtype) assay_sink_put(sink, "  ");
-  assay_sink_plain(sink, group->dtype);
+  if (group->precision) assay_sink_put(sink, "  ");
+  assay_sink_plain(sink, group->precision);
   if (group->library_version) assay_sink_put(sink, "  ONNX Runtime ");
   assay_sink_plain(sink, group->library_version);
   if (group->provider) assay_sink_put(sink, "  ");
   assay_sink_plain(sink, group->provider);
-  assay_sink_put(sink, group->controlled ? "  (controlled inputs)\n  " : "  (brought inputs)\n  ");
+  assay_sink_putf(sink, "  (%s)\n", assay_view_inputs_words(group->inputs));
+  put_tolerances(view, g, "  ", assay_sink_plain, sink);
+  assay_sink_put(sink, "  ");
   pad(sink, "case", width, false);
   assay_sink_put(sink, " ");
   for (size_t c = 0; c < N_TEXT_COLUMNS; c++) {
@@ -122,7 +181,7 @@ void assay_table_put_text(const assay_view *view, assay_sink *sink) {
     const assay_view_row *row = &view->rows[r];
     bool starts = r == 0 || row->group != view->rows[r - 1].group;
     if (starts && r) assay_sink_put(sink, "\n");
-    if (starts) put_text_heading(sink, &view->groups[row->group], width);
+    if (starts) put_text_heading(view, row->group, sink, width);
     put_text_row(sink, row, width);
     any_padding |= strcmp(assay_view_numbers_word(row), "padding") == 0;
   }
@@ -241,6 +300,51 @@ void assay_table_put_heads_csv(const assay_view *view, assay_sink *sink) {
   }
 }
 
+static assay_cell size_cell(int64_t bytes) {
+  return bytes == ASSAY_RESULT_NONE ? (assay_cell){0} : assay_cell_size(bytes);
+}
+
+static assay_cell above_cell(const assay_result_memory_column *column, int64_t peak_bytes) {
+  int64_t bytes = 0;
+  return assay_result_memory_above(column, peak_bytes, &bytes) ? assay_cell_size(bytes)
+                                                               : (assay_cell){0};
+}
+
+static void put_memory_line(const assay_result_memory *memory,
+                            const assay_result_memory_column *column, assay_sink *sink) {
+  put_csv(sink, assay_cell_text(column->name));
+  put_csv(sink, assay_cell_text(column->reason));
+  put_csv(sink, assay_cell_count(column->n_values));
+  put_csv(sink, assay_cell_count(column->n_baseline));
+  put_csv(sink, assay_cell_count(column->n_first));
+  put_csv(sink, assay_cell_count(column->n_warm));
+  put_csv(sink, size_cell(column->baseline_bytes));
+  put_csv(sink, size_cell(column->peak_first_bytes));
+  put_csv(sink, size_cell(column->peak_warm_bytes));
+  put_csv(sink, size_cell(column->peak_bytes));
+  put_csv(sink, size_cell(column->high_water_bytes));
+  put_csv(sink, above_cell(column, column->peak_first_bytes));
+  put_csv(sink, above_cell(column, column->peak_warm_bytes));
+  put_csv(sink, above_cell(column, column->peak_bytes));
+  put_csv(sink, assay_cell_count(memory->n_rows));
+  put_csv(sink, assay_cell_count(memory->n_missed));
+  assay_sink_put(sink, "\r\n");
+}
+
+void assay_table_put_memory_csv(const assay_view *view, assay_sink *sink) {
+  assay_sink_put(
+      sink, "runtime,bundle,case,column,reason,n_values,n_baseline,n_first,n_warm,baseline_bytes,"
+            "peak_first_bytes,peak_warm_bytes,peak_bytes,high_water_bytes,first_above_bytes,"
+            "warm_above_bytes,peak_above_bytes,n_rows,n_missed\r\n");
+  for (size_t r = 0; r < view->n_rows; r++) {
+    const assay_result_memory *memory = assay_view_memory(&view->rows[r]);
+    for (size_t i = 0; memory && i < memory->n_columns; i++) {
+      put_row_names_csv(&view->rows[r], sink);
+      put_memory_line(memory, &memory->columns[i], sink);
+    }
+  }
+}
+
 void assay_table_put_placement_csv(const assay_view *view, assay_sink *sink) {
   assay_sink_put(sink, "runtime,bundle,case,provider,op,n_nodes,n_events,duration_us\r\n");
   for (size_t r = 0; r < view->n_rows; r++) {
@@ -258,7 +362,35 @@ void assay_table_put_placement_csv(const assay_view *view, assay_sink *sink) {
   }
 }
 
+/* ---- gaps in memory ---- */
+
+static void add_gap(assay_memory_gap gap, assay_memory_gap *out, size_t cap, size_t *n) {
+  if (gap.reason == NULL) return;
+  for (size_t i = 0; i < *n && i < cap; i++) {
+    if (out[i].of_devices != gap.of_devices || strcmp(out[i].reason, gap.reason) != 0) continue;
+    out[i].n_rows++;
+    return;
+  }
+  if (*n < cap) out[*n] = gap;
+  ++*n;
+}
+
+size_t assay_table_memory_gaps(const assay_view *view, size_t group, assay_memory_gap *out,
+                               size_t cap) {
+  size_t n = 0;
+  for (size_t r = 0; r < view->n_rows; r++) {
+    const assay_view_row *row = &view->rows[r];
+    if (row->group != group) continue;
+    add_gap((assay_memory_gap){false, assay_view_memory_reason(row), 1}, out, cap, &n);
+    add_gap((assay_memory_gap){true, row->device_reason, 1}, out, cap, &n);
+  }
+  return n;
+}
+
 /* ---- Markdown ---- */
+
+#define COLUMNS_MAX 160 /* more than there are */
+#define GAPS_MAX    16  /* reasons of a group that are shown */
 
 #define MARKDOWN_REASONS_MAX 40 /* the rest are counted; all are in the page and in table.json */
 
@@ -284,15 +416,70 @@ static void put_markdown_reasons(const assay_view *view, assay_sink *sink) {
   if (view->n_reasons) assay_sink_put(sink, "\n");
 }
 
-static void put_markdown_header(assay_sink *sink) {
+static void put_markdown_header(const assay_view *view, unsigned part, assay_sink *sink) {
   for (size_t c = 0; c < assay_n_columns; c++) {
-    if (assay_columns[c].title) assay_sink_putf(sink, "| %s ", assay_columns[c].title);
+    if (assay_column_is_shown(view, &assay_columns[c], part))
+      assay_sink_putf(sink, "| %s ", assay_columns[c].title);
   }
   assay_sink_put(sink, "|\n");
   for (size_t c = 0; c < assay_n_columns; c++) {
-    if (assay_columns[c].title) assay_sink_put(sink, "| --- ");
+    if (assay_column_is_shown(view, &assay_columns[c], part)) assay_sink_put(sink, "| --- ");
   }
   assay_sink_put(sink, "|\n");
+}
+
+static void put_markdown_row(const assay_view *view, size_t r, const bool *shown,
+                             assay_sink *sink) {
+  for (size_t c = 0; c < assay_n_columns; c++) {
+    if (!shown[c]) continue;
+    assay_cell cell = assay_columns[c].get(&view->rows[r]);
+    assay_sink_put(sink, "| ");
+    assay_cell_put_markdown(&cell, sink);
+    assay_sink_put(sink, " ");
+  }
+  assay_sink_put(sink, "|\n");
+}
+
+/* "Controlled inputs, float32:", and what holds for all rows below it. */
+static void put_markdown_heading(const assay_view *view, size_t g, unsigned part,
+                                 assay_sink *sink) {
+  const assay_view_group *group = &view->groups[g];
+  const char *words = assay_view_inputs_words(group->inputs);
+  assay_memory_gap gaps[GAPS_MAX];
+  size_t n = 0;
+  assay_sink_putf(sink, "%c%s, ", words[0] - 'a' + 'A', words + 1);
+  assay_sink_markdown(sink, group->precision ? group->precision : "unknown precision");
+  assay_sink_put(sink, part == ASSAY_COLUMN_MEMORY ? ", memory:\n\n" : ":\n\n");
+  if (part == ASSAY_COLUMN_RUNS) {
+    n = assay_table_tolerances(view, g, NULL, 0);
+    put_tolerances(view, g, "- ", assay_sink_markdown, sink);
+  } else {
+    n = assay_table_memory_gaps(view, g, gaps, GAPS_MAX);
+    for (size_t i = 0; i < n && i < GAPS_MAX; i++) {
+      assay_sink_putf(sink, "- no memory of %s in %zu of %zu cases: ",
+                      gaps[i].of_devices ? "a device" : "the process", gaps[i].n_rows,
+                      group->n_rows);
+      assay_sink_markdown(sink, gaps[i].reason);
+      assay_sink_put(sink, "\n");
+    }
+    if (n > GAPS_MAX) assay_sink_put(sink, "- and other reasons\n");
+  }
+  if (n) assay_sink_put(sink, "\n");
+}
+
+/* The rows of each group under a heading of their own. */
+static void put_markdown_tables(const assay_view *view, unsigned part, assay_sink *sink) {
+  bool shown[COLUMNS_MAX] = {false};
+  for (size_t c = 0; c < assay_n_columns && c < COLUMNS_MAX; c++)
+    shown[c] = assay_column_is_shown(view, &assay_columns[c], part);
+  for (size_t r = 0; r < view->n_rows; r++) {
+    if (r == 0 || view->rows[r].group != view->rows[r - 1].group) {
+      if (r) assay_sink_put(sink, "\n");
+      put_markdown_heading(view, view->rows[r].group, part, sink);
+      put_markdown_header(view, part, sink);
+    }
+    put_markdown_row(view, r, shown, sink);
+  }
 }
 
 void assay_table_put_markdown(const assay_view *view, assay_sink *sink) {
@@ -300,24 +487,13 @@ void assay_table_put_markdown(const assay_view *view, assay_sink *sink) {
   assay_view_verdict(view, verdict, sizeof verdict);
   assay_sink_putf(sink, "**%s**\n\n", verdict);
   put_markdown_reasons(view, sink);
-  for (size_t r = 0; r < view->n_rows; r++) {
-    const assay_view_row *row = &view->rows[r];
-    if (r == 0 || row->group != view->rows[r - 1].group) {
-      if (r) assay_sink_put(sink, "\n");
-      assay_sink_put(sink, row->controlled ? "Controlled inputs:\n\n" : "Brought inputs:\n\n");
-      put_markdown_header(sink);
-    }
-    for (size_t c = 0; c < assay_n_columns; c++) {
-      if (assay_columns[c].title == NULL) continue;
-      assay_cell cell = assay_columns[c].get(row);
-      assay_sink_put(sink, "| ");
-      assay_cell_put_markdown(&cell, sink);
-      assay_sink_put(sink, " ");
-    }
-    assay_sink_put(sink, "|\n");
-  }
+  put_markdown_tables(view, ASSAY_COLUMN_RUNS, sink);
+  if (view->n_rows) assay_sink_put(sink, "\n");
+  put_markdown_tables(view, ASSAY_COLUMN_MEMORY, sink);
   assay_sink_put(sink, "\nRounded for reading; table.csv and table.json hold every figure exactly. "
-                       "Errors are the largest absolute ones over all heads at valid positions.\n");
+                       "Errors are the largest absolute ones over all heads at valid positions. "
+                       "Sampled peaks of memory are lower bounds; a device's memory is all that "
+                       "is used on it, by whomever.\n");
 }
 
 /* ---- JSON ---- */
@@ -358,8 +534,9 @@ static void put_groups_json(const assay_view *view, assay_json_builder *b) {
     assay_json_begin_object(b, NULL);
     put_text_json(b, "runtime", group->runtime);
     put_text_json(b, "bundle", group->bundle);
-    put_text_json(b, "inputs", group->controlled ? "controlled" : "brought");
+    put_text_json(b, "inputs", group->inputs);
     put_text_json(b, "dtype", group->dtype);
+    put_text_json(b, "precision", group->precision);
     put_text_json(b, "provider", group->provider);
     put_text_json(b, "library_version", group->library_version);
     assay_json_put_int(b, "n_rows", (int64_t)group->n_rows);

@@ -94,7 +94,12 @@ static bool is_brought(const testpack_spec *spec, size_t c) {
   return spec->brought && c + 1 == spec->n_cases;
 }
 
+static bool is_event(const testpack_spec *spec, size_t c) {
+  return spec->events && c == 0;
+}
+
 static char *case_name(maker *m, size_t c) {
+  if (is_event(m->spec, c)) return text(m, "ttbar-17");
   if (is_brought(m->spec, c)) return text(m, "events-a");
   return text(m, "b%lld-n%lld", (long long)case_b(m->spec, c), (long long)case_n(m->spec, c));
 }
@@ -135,7 +140,10 @@ static assay_status write_case(maker *m, const char *bundle, size_t c, assay_man
   int64_t b = case_b(m->spec, c), n = case_n(m->spec, c);
   assay_tensor_map map = {0};
   out->name = case_name(m, c);
-  out->kind = is_brought(m->spec, c) ? "input" : b > 1 ? "batch" : "sweep";
+  out->kind = is_event(m->spec, c)     ? "event"
+              : is_brought(m->spec, c) ? "input"
+              : b > 1                  ? "batch"
+                                       : "sweep";
   out->source = is_brought(m->spec, c) ? "events.npz" : "pool 'builtin', rows repeated";
   out->b = b;
   out->n = n;
@@ -189,6 +197,8 @@ static assay_status write_bundle(maker *m, size_t b) {
   static const char reference[] =
       "{\"origin\":\"evaluator\",\"precision\":[\"float32\",\"float64\"],"
       "\"libraries\":\"OpenBLAS\"}";
+  static const char half_plan[] = "{\"attention\":\"decomposed\",\"encoder\":\"float16\","
+                                  "\"scores\":\"float32\",\"heads\":\"float16\"}";
   char *path = text(m, "%s/%s/cases", m->folder, bundle->folder);
   char *model = text(m, "%s/%s/model.onnx", m->folder, bundle->folder);
   char *note = text(m, "%s", hostile_or(m, "rows come from the built-in pool"));
@@ -201,6 +211,9 @@ static assay_status write_bundle(maker *m, size_t b) {
   if (st == ASSAY_OK) st = assay_json_parse(weights, strlen(weights), &manifest.weights, m->err);
   if (st == ASSAY_OK)
     st = assay_json_parse(reference, strlen(reference), &manifest.reference, m->err);
+  bool half = strcmp(manifest.dtype, "float16") == 0;
+  if (st == ASSAY_OK && half)
+    st = assay_json_parse(half_plan, strlen(half_plan), &manifest.plan, m->err);
   if (st == ASSAY_OK) st = assay_folder_create(path, m->err);
   if (st == ASSAY_OK) st = assay_file_write(model, bundle->name, strlen(bundle->name), m->err);
   if (st == ASSAY_OK)
@@ -215,6 +228,7 @@ static assay_status write_bundle(maker *m, size_t b) {
   hash_text(bundle->name, bundle->manifest_sha256);
   assay_json_destroy(manifest.weights);
   assay_json_destroy(manifest.reference);
+  assay_json_destroy(manifest.plan);
   assay_free(manifest.cases);
   return st;
 }
@@ -265,7 +279,7 @@ static void fill_comparison(maker *m, size_t h, const char *reference, size_t c,
   *out = (assay_result_comparison){.head = head->name,
                                    .reference = text(m, "%s", reference),
                                    .gate = true,
-                                   .atol = ASSAY_DEFAULT_ATOL,
+                                   .atol = m->spec->loose ? 0.5 : ASSAY_DEFAULT_ATOL,
                                    .rtol = ASSAY_DEFAULT_RTOL,
                                    .passed = true,
                                    .same_shape = true,
@@ -287,6 +301,7 @@ static void fill_comparison(maker *m, size_t h, const char *reference, size_t c,
   out->needed_rtol = m->spec->huge_error ? HUGE_VAL : error;
   fail_point(&out->max_abs_at, out->n_compared / 2, 1 + error, 1);
   out->max_tol_at = out->max_abs_at;
+  out->n_denormal_got = h == 1 ? 2 : 0;
   if (head->kind == ASSAY_HEAD_CLASSES) out->n_argmax = b * (n - n / 10);
   out->n_padding = b * (n / 10) * head->width;
   if (fault == TESTPACK_NAN && h == 0) {
@@ -362,8 +377,153 @@ static assay_status fill_timing(maker *m, size_t c, size_t row, const char *fold
   return assay_sha256_file(path, out->files[0].sha256, &out->files[0].size_bytes, m->err);
 }
 
+/* ---- memory ---- */
+
+#define INTERVAL_NS INT64_C(10000000)
+#define START_NS    INT64_C(1000000000000)
+#define MIB         (INT64_C(1) << 20)
+#define N_BASELINE  8 /* rows before the session, until the first call and in the warm calls; */
+#define N_FIRST     12
+#define N_WARM      40
+#define N_ROWS      (N_BASELINE + N_FIRST + N_WARM + 4) /* and some behind */
+
+/* Rises while the session is made, a little more at each call, and ends there. */
+static int64_t used_at(int64_t base_bytes, int64_t rise_bytes, int64_t k) {
+  int64_t in_first = k < N_BASELINE ? 0 : k - N_BASELINE < N_FIRST ? k - N_BASELINE : N_FIRST;
+  int64_t in_warm = k < N_BASELINE + N_FIRST ? 0 : (k % 5) * rise_bytes / 40;
+  return (base_bytes + rise_bytes * in_first / N_FIRST + in_warm) & ~INT64_C(4095);
+}
+
+static int64_t most_of(const int64_t *rows, int64_t width, int64_t column, int64_t from,
+                       int64_t to) {
+  int64_t most = ASSAY_RESULT_NONE;
+  for (int64_t k = from; k < to; k++)
+    if (rows[k * width + 2 + column] > most) most = rows[k * width + 2 + column];
+  return most;
+}
+
+/* Figures of a column from its rows; each row's reading takes no time. */
+static void fill_column(maker *m, const int64_t *rows, int64_t width, int64_t column,
+                        assay_result_memory_column *out) {
+  const int64_t warm = N_BASELINE + N_FIRST, end = warm + N_WARM;
+  out->n_values = N_ROWS;
+  out->n_baseline = N_BASELINE;
+  out->n_first = N_FIRST;
+  out->n_warm = N_WARM;
+  out->baseline_bytes = rows[(N_BASELINE - 1) * width + 2 + column];
+  out->peak_first_bytes = most_of(rows, width, column, N_BASELINE, warm);
+  out->peak_warm_bytes = most_of(rows, width, column, warm, end);
+  out->peak_bytes = most_of(rows, width, column, 0, N_ROWS);
+  out->high_water_bytes = column == 0 ? out->peak_bytes + 4096 : ASSAY_RESULT_NONE;
+  out->reason = column == 0 ? text(m, "%s", hostile_or(m, "the process has ended")) : NULL;
+}
+
+static assay_status write_memory(maker *m, const int64_t *rows, int64_t width, const char *folder,
+                                 assay_result_file *out) {
+  const int64_t dims[] = {N_ROWS, width};
+  assay_tensor samples = {0};
+  ASSAY_TRY(assay_tensor_init(&samples, ASSAY_DTYPE_I64, 2, dims, m->err));
+  memcpy(samples.data, rows, (size_t)(N_ROWS * width) * sizeof *rows);
+  char *path = text(m, "%s/%s", folder, ASSAY_RESULT_MEMORY_FILE);
+  assay_status st = m->status ? m->status : assay_npy_write(path, &samples, m->err);
+  assay_tensor_reset(&samples);
+  if (st) return st;
+  return assay_sha256_file(path, out->sha256, &out->size_bytes, m->err);
+}
+
+/* columns: [2]. The device's figures go with the process's. */
+static assay_status fill_memory(maker *m, size_t c, const char *folder, assay_result *out,
+                                assay_result_memory_column *columns,
+                                assay_result_memory_device *device,
+                                assay_result_memory_absence *absent, assay_result_file *file) {
+  const testpack_spec *spec = m->spec;
+  assay_result_memory *memory = &out->memory;
+  *memory = (assay_result_memory){.known = true, .interval_ns = INTERVAL_NS};
+  if (spec->no_samples) {
+    memory->reason = text(m, "%s", hostile_or(m, "'/proc/17/statm': Permission denied"));
+    memory->rss_meaning = "";
+    return m->status;
+  }
+  int64_t rows[N_ROWS * 4], width = spec->device ? 4 : 3;
+  int64_t rise = case_b(spec, c) * case_n(spec, c) * 40000;
+  for (int64_t k = 0; k < N_ROWS; k++) {
+    int64_t *row = rows + k * width;
+    row[0] = START_NS + k * INTERVAL_NS + 3000;
+    row[1] = 0;
+    row[2] = used_at(24 * MIB, rise, k);
+    if (spec->device) row[3] = used_at(600 * MIB, 3 * rise, k);
+  }
+  memory->start_ns = START_NS;
+  memory->n_rows = N_ROWS;
+  memory->max_late_ns = 3000;
+  memory->session_ns = START_NS + N_BASELINE * INTERVAL_NS;
+  memory->warm_ns = memory->session_ns + N_FIRST * INTERVAL_NS;
+  memory->end_ns = memory->warm_ns + N_WARM * INTERVAL_NS;
+  memory->rss_meaning = "resident pages";
+  memory->columns = columns;
+  memory->n_columns = (size_t)width - 2;
+  columns[0] = (assay_result_memory_column){.name = "rss_bytes"};
+  columns[1] =
+      (assay_result_memory_column){.name = "used_bytes@0000:c1:00.0", .device = "0000:c1:00.0"};
+  for (int64_t i = 0; i < width - 2; i++) fill_column(m, rows, width, i, &columns[i]);
+  assay_result_memory_activity idle = {.used_bytes = 600 * MIB,
+                                       .busy_percent = 0,
+                                       .n_processes = 0,
+                                       .is_whole = true,
+                                       .idle = "yes",
+                                       .used_reason = "",
+                                       .busy_reason = "",
+                                       .processes_reason = ""};
+  *device = (assay_result_memory_device){.key = "0000:c1:00.0",
+                                         .source = "nvml",
+                                         .name = text(m, "%s", hostile_or(m, "Example GPU")),
+                                         .uuid = "GPU-1",
+                                         .driver = "1.0",
+                                         .meaning = "used memory of the device",
+                                         .total_bytes = 80 * (MIB << 10),
+                                         .before = idle,
+                                         .after = idle};
+  *absent = (assay_result_memory_absence){
+      .source = "nvml", .reason = text(m, "%s", hostile_or(m, "no libnvidia-ml.so.1"))};
+  memory->devices = device;
+  memory->n_devices = spec->device;
+  memory->absent = absent;
+  memory->n_absent = !spec->device;
+  out->n_files = 2;
+  return write_memory(m, rows, width, folder, file);
+}
+
+/* ---- processes ---- */
+
+static void fill_processes(maker *m, size_t row, assay_result *out, assay_result_other *others) {
+  double p50_ns = out->timing.stats.percentiles[0].value_ns, most_ns = p50_ns;
+  for (size_t i = 0; i < 2; i++) {
+    others[i] = (assay_result_other){.folder = text(m, "process-%zu", i + 2),
+                                     .session_create_ns = 45000000,
+                                     .first_run_ns = 9000000,
+                                     .elapsed_ns = 1200000000,
+                                     .max_rss_bytes = 200 << 20,
+                                     .min_ns = (int64_t)p50_ns,
+                                     .max_ns = (int64_t)(2 * p50_ns),
+                                     .p50_ns = p50_ns * (1 + 0.02 * (double)(i + 1)),
+                                     .outputs_identical = true};
+    hash_text(row % 2 ? others[i].folder : "outputs", others[i].outputs_sha256);
+    most_ns = others[i].p50_ns;
+  }
+  out->processes = (assay_result_processes){.known = true,
+                                            .n = 3,
+                                            .outputs_identical = row % 2 == 0,
+                                            .p50_min_ns = p50_ns,
+                                            .p50_max_ns = most_ns,
+                                            .p50_spread = (most_ns - p50_ns) / p50_ns,
+                                            .others = others,
+                                            .n_others = 2};
+}
+
 static void fill_failure(maker *m, testpack_fault fault, assay_result *out) {
   out->timing.known = false;
+  out->processes.known = false;
+  out->memory.known = false;
   out->n_comparisons = 0;
   out->n_files = 0;
   out->numbers = out->timed = out->placed = ASSAY_VERDICT_UNKNOWN;
@@ -449,7 +609,11 @@ static assay_status write_run(maker *m, const assay_package_run *run, size_t b, 
   assay_result result;
   assay_result_comparison comparisons[2 * N_HEADS];
   assay_result_placement_count counts[8];
-  assay_result_file files[1] = {{.file = "samples.npy"}};
+  assay_result_file files[2] = {{.file = "samples.npy"}, {.file = ASSAY_RESULT_MEMORY_FILE}};
+  assay_result_memory_column columns[2];
+  assay_result_memory_device device;
+  assay_result_memory_absence absent;
+  assay_result_other others[2];
   bool timing = run->mode == ASSAY_RESULT_TIMING;
   char *folder = text(m, "%s/%s", m->folder, run->folder);
   char *path = text(m, "%s/result.json", folder);
@@ -465,6 +629,9 @@ static assay_status write_run(maker *m, const assay_package_run *run, size_t b, 
     result.files = files;
     result.n_files = 1;
     ASSAY_TRY(fill_numbers(m, c, row, fault, folder, &result, comparisons));
+    if (m->spec->repeated) fill_processes(m, row, &result, others);
+    if (!m->spec->no_memory)
+      ASSAY_TRY(fill_memory(m, c, folder, &result, columns, &device, &absent, &files[1]));
   } else {
     fill_placement(m, fault, &result, counts);
   }
@@ -590,6 +757,7 @@ assay_status testpack_write(const testpack_spec *spec, const char *folder, assay
                               .warmup = 10,
                               .threads = 1,
                               .placement_runs = 3,
+                              .processes = spec->repeated ? 3 : 1,
                               .timeout_ns = 1800000000000,
                               .machine = "machines/m.json",
                               .n_runtimes = spec->n_runtimes,

@@ -33,7 +33,13 @@ typedef struct testpack_spec {
   bool hostile;                          /* heads, reasons, operators and paths are attacks */
   bool brought;    /* the last case of each bundle is an input that a user brought */
   bool unfinished; /* no finished_at, no tree */
-  bool half;       /* the last bundle is float16 */
+  bool half;       /* the last bundle is float16, with scores in float32 */
+  bool events;     /* the first case of each bundle is an event of a data set */
+  bool loose;      /* the campaign asked for another tolerance of every head */
+  bool no_memory;  /* memory was not asked for */
+  bool no_samples; /* it was, and could not be had */
+  bool device;     /* a device was sampled, too */
+  bool repeated;   /* timings in three processes; in every other row their outputs differ */
 } testpack_spec;
 
 /* Writes the package into the folder, which is made. Errors: IO, MEMORY, ARGUMENT. */

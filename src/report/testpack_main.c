@@ -1,7 +1,8 @@
 /* For tests of commands, and by hand: writes a synthetic package; with `report` its report, too.
  * Usage: testpack FOLDER                 reports on the package that is there
  *        testpack FOLDER RUNTIMES BUNDLES CASES FAULT FAULT_EVERY
- * [zero|huge|hostile|brought|unfinished|half|report]... */
+ * [zero|huge|hostile|brought|unfinished|half|events|loose|no-memory|no-samples|device|repeated|
+ *  report]... */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,12 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "unfinished") == 0) spec.unfinished = true;
     if (strcmp(argv[i], "report") == 0) reports = true;
     if (strcmp(argv[i], "half") == 0) spec.half = true;
+    if (strcmp(argv[i], "events") == 0) spec.events = true;
+    if (strcmp(argv[i], "loose") == 0) spec.loose = true;
+    if (strcmp(argv[i], "no-memory") == 0) spec.no_memory = true;
+    if (strcmp(argv[i], "no-samples") == 0) spec.no_samples = true;
+    if (strcmp(argv[i], "device") == 0) spec.device = true;
+    if (strcmp(argv[i], "repeated") == 0) spec.repeated = true;
   }
   assay_status st = argc > 2 ? testpack_write(&spec, argv[1], &err) : ASSAY_OK;
   if (st == ASSAY_OK && reports) st = assay_view_open(argv[1], &view, &err);

@@ -86,6 +86,15 @@ static assay_status derive_references(const assay_manifest *manifest,
   return ASSAY_OK;
 }
 
+static int64_t count_denormals(const assay_manifest *manifest, const assay_tensor_map *arrays) {
+  int64_t n = 0;
+  for (size_t i = 0; i < arrays->n; i++)
+    for (size_t k = 0; k < manifest->n_inputs; k++)
+      if (strcmp(arrays->items[i].name, manifest->inputs[k].name) == 0)
+        n += assay_verify_numbers_denormals(&arrays->items[i].tensor);
+  return n;
+}
+
 assay_status assay_verify_case_check(const assay_verify_scene *scene, assay_verify_case *out,
                                      assay_error *err) {
   const assay_manifest *manifest = &scene->manifests[out->bundle];
@@ -104,6 +113,7 @@ assay_status assay_verify_case_check(const assay_verify_scene *scene, assay_veri
     st = ASSAY_OK;
   } else {
     check_shape(&at, manifest, one, &arrays);
+    out->n_denormal_inputs = count_denormals(manifest, &arrays);
     st = derive_references(manifest, &arrays, out, err);
   }
   assay_tensor_map_reset(&arrays);

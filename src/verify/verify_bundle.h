@@ -11,9 +11,10 @@
 
 /* What is derived of a case whatever runs it. */
 typedef struct assay_verify_case {
-  size_t bundle, index; /* of the package, of its manifest */
-  bool *has;            /* [n_heads] the case holds the FP32 and the FP64 reference */
-  double *max_abs;      /* [n_heads] largest |ref.f32 - ref.f64| at valid positions */
+  size_t bundle, index;      /* of the package, of its manifest */
+  bool *has;                 /* [n_heads] the case holds the FP32 and the FP64 reference */
+  int64_t n_denormal_inputs; /* elements of its inputs */
+  double *max_abs;           /* [n_heads] largest |ref.f32 - ref.f64| at valid positions */
 } assay_verify_case;
 
 /* Hashes and sizes of everything that the bundle's manifest lists, and what package.json says of

@@ -95,37 +95,43 @@ static int64_t or_never(int64_t mark_ns) {
   return mark_ns > 0 ? mark_ns : INT64_MAX;
 }
 
-static void check_column(const assay_verify_place *above, const rows *r, size_t i,
-                         const assay_result_memory *memory) {
-  const assay_result_memory_column *found = &memory->columns[i];
-  int64_t session = or_never(memory->session_ns), warm = or_never(memory->warm_ns);
-  int64_t n_baseline = 0, n_first = 0, n_warm = 0, n_all = 0;
+static assay_verify_memory_column derive_column(const rows *r, size_t i,
+                                                const assay_result_memory *marks) {
+  int64_t session = or_never(marks->session_ns), warm = or_never(marks->warm_ns);
   size_t column = N_CLOCKS + i;
+  assay_verify_memory_column c;
+  c.baseline_bytes = last_before(r, column, session, &c.n_baseline);
+  c.peak_first_bytes = peak_in(r, column, (span){session, warm}, &c.n_first);
+  c.peak_warm_bytes = peak_in(r, column, (span){warm, or_never(marks->end_ns)}, &c.n_warm);
+  c.peak_bytes = peak_in(r, column, (span){0, INT64_MAX}, &c.n_values);
+  return c;
+}
+
+static void check_column(const assay_verify_place *above, size_t i,
+                         const assay_result_memory_column *found,
+                         const assay_verify_memory_column *derived) {
   assay_verify_place at = *above;
   snprintf(at.within, sizeof at.within, "%.200scolumns[%zu].", above->within, i);
-  int64_t baseline = last_before(r, column, session, &n_baseline);
-  int64_t first = peak_in(r, column, (span){session, warm}, &n_first);
-  int64_t in_warm = peak_in(r, column, (span){warm, or_never(memory->end_ns)}, &n_warm);
-  int64_t all = peak_in(r, column, (span){0, INT64_MAX}, &n_all);
-  assay_verify_int(&at, "baseline_bytes", found->baseline_bytes, baseline);
-  assay_verify_int(&at, "peak_first_bytes", found->peak_first_bytes, first);
-  assay_verify_int(&at, "peak_warm_bytes", found->peak_warm_bytes, in_warm);
-  assay_verify_int(&at, "peak_bytes", found->peak_bytes, all);
-  assay_verify_int(&at, "n_baseline", found->n_baseline, n_baseline);
-  assay_verify_int(&at, "n_first", found->n_first, n_first);
-  assay_verify_int(&at, "n_warm", found->n_warm, n_warm);
-  assay_verify_int(&at, "n_values", found->n_values, n_all);
+  assay_verify_int(&at, "baseline_bytes", found->baseline_bytes, derived->baseline_bytes);
+  assay_verify_int(&at, "peak_first_bytes", found->peak_first_bytes, derived->peak_first_bytes);
+  assay_verify_int(&at, "peak_warm_bytes", found->peak_warm_bytes, derived->peak_warm_bytes);
+  assay_verify_int(&at, "peak_bytes", found->peak_bytes, derived->peak_bytes);
+  assay_verify_int(&at, "n_baseline", found->n_baseline, derived->n_baseline);
+  assay_verify_int(&at, "n_first", found->n_first, derived->n_first);
+  assay_verify_int(&at, "n_warm", found->n_warm, derived->n_warm);
+  assay_verify_int(&at, "n_values", found->n_values, derived->n_values);
   if (strcmp(found->name, "rss_bytes") == 0)
-    assay_verify_holds(&at, "high_water_bytes", found->high_water_bytes >= all,
+    assay_verify_holds(&at, "high_water_bytes", found->high_water_bytes >= derived->peak_bytes,
                        "at least the largest sample", "less");
 }
 
 /* --- deadlines -----------------------------------------------------------------------------------
  */
 
-/* Deadlines up to the last row's, less those that have a row. Rows are in the order of time. */
-static void check_deadlines(const assay_verify_place *at, const rows *r,
-                            const assay_result_memory *found) {
+/* Deadlines up to the last row's, less those that have a row, and so many are returned. Rows are in
+ * the order of time. */
+static int64_t check_deadlines(const assay_verify_place *at, const rows *r,
+                               const assay_result_memory *found) {
   int64_t last = -1, n_kept = 0, longest_ns = 0;
   for (size_t i = 0; i < r->n; i++) {
     int64_t since_ns = r->values[i * r->width] - found->start_ns;
@@ -137,6 +143,7 @@ static void check_deadlines(const assay_verify_place *at, const rows *r,
   assay_verify_int(at, "n_missed", found->n_missed, last + 1 - n_kept);
   assay_verify_holds(at, "max_late_ns", found->max_late_ns >= longest_ns,
                      "at least the distance of each row from the deadline before it", "less");
+  return last + 1 - n_kept;
 }
 
 /* Times that can be calculated with: from the start on, rising, and with their readings below 2^62.
@@ -155,24 +162,35 @@ static bool are_times(const rows *r, int64_t start_ns) {
 /* --- the whole -----------------------------------------------------------------------------------
  */
 
-static void check_rows(const assay_verify_place *at, const assay_tensor *samples,
-                       const assay_result_memory *found) {
+static assay_status check_rows(const assay_verify_place *at, const assay_tensor *samples,
+                               const assay_result_memory *found, assay_verify_memory *out,
+                               assay_error *err) {
   size_t width = N_CLOCKS + found->n_columns;
   bool fits =
       samples->dtype == ASSAY_DTYPE_I64 && samples->rank == 2 && samples->dims[1] == (int64_t)width;
   assay_verify_holds(at, "columns", fits, "int64 samples of so many columns", "others");
-  if (!fits) return;
+  if (!fits) return ASSAY_OK;
   rows r = {.values = samples->data, .n = (size_t)samples->dims[0], .width = width};
   assay_verify_int(at, "n_rows", found->n_rows, samples->dims[0]);
   bool ordered = are_times(&r, found->start_ns);
   assay_verify_holds(at, "start_ns", ordered, "times of rows that rise from there", "others");
-  if (!ordered) return;
-  check_deadlines(at, &r, found);
-  for (size_t i = 0; i < found->n_columns; i++) check_column(at, &r, i, found);
+  if (!ordered) return ASSAY_OK;
+  out->columns = assay_alloc_array(found->n_columns + 1, sizeof *out->columns);
+  if (out->columns == NULL) return assay_fail_memory(err, found->n_columns * sizeof *out->columns);
+  out->n_rows = samples->dims[0];
+  out->n_missed = check_deadlines(at, &r, found);
+  for (; out->n_columns < found->n_columns; out->n_columns++) {
+    size_t i = out->n_columns;
+    out->columns[i] = derive_column(&r, i, found);
+    check_column(at, i, &found->columns[i], &out->columns[i]);
+  }
+  out->derived = true;
+  return ASSAY_OK;
 }
 
 static assay_status check_samples(const assay_verify_place *at, const char *folder,
-                                  const assay_result_memory *found, assay_error *err) {
+                                  const assay_result_memory *found, assay_verify_memory *out,
+                                  assay_error *err) {
   assay_tensor samples = {0};
   assay_error why = {0};
   char *path = assay_path_join(folder, ASSAY_RESULT_MEMORY_FILE);
@@ -181,13 +199,14 @@ static assay_status check_samples(const assay_verify_place *at, const char *fold
   assay_free(path);
   if (st == ASSAY_E_MEMORY) return assay_fail(err, st, "%s", why.text);
   assay_verify_holds(at, ASSAY_RESULT_MEMORY_FILE, st == ASSAY_OK, "readable samples", why.text);
-  if (st == ASSAY_OK) check_rows(at, &samples, found);
+  st = st == ASSAY_OK ? check_rows(at, &samples, found, out, err) : ASSAY_OK;
   assay_tensor_reset(&samples);
-  return ASSAY_OK;
+  return st;
 }
 
 assay_status assay_verify_memory_check(const assay_verify_place *above, const char *folder,
-                                       const assay_result *found, assay_error *err) {
+                                       const assay_result *found, assay_verify_memory *out,
+                                       assay_error *err) {
   const assay_result_memory *memory = &found->memory;
   assay_verify_place at = *above;
   snprintf(at.within, sizeof at.within, "%.200smemory.", above->within);
@@ -197,8 +216,14 @@ assay_status assay_verify_memory_check(const assay_verify_place *above, const ch
   if (memory->reason != NULL) {
     assay_verify_int(&at, "n_rows", memory->n_rows, 0);
     assay_verify_int(&at, "columns (their number)", (int64_t)memory->n_columns, 0);
+    out->derived = true;
     return ASSAY_OK;
   }
   ASSAY_TRY(check_marks(&at, folder, memory, err));
-  return check_samples(&at, folder, memory, err);
+  return check_samples(&at, folder, memory, out, err);
+}
+
+void assay_verify_memory_reset(assay_verify_memory *memory) {
+  assay_free(memory->columns);
+  *memory = (assay_verify_memory){0};
 }

@@ -63,7 +63,11 @@ static size_t check(const test_folder *folder, const assay_result *result, const
   assay_verify_findings findings;
   assay_verify_findings_init(&findings);
   assay_verify_place at = {.findings = &findings, .file = "result.json"};
-  assert_int_equal(assay_verify_memory_check(&at, folder->path, result, NULL), ASSAY_OK);
+  assay_verify_memory derived = {0};
+  assert_int_equal(assay_verify_memory_check(&at, folder->path, result, &derived, NULL), ASSAY_OK);
+  if (derived.derived && derived.n_columns > 0 && findings.n == 0)
+    assert_int_equal(derived.columns[0].peak_bytes, result->memory.columns[0].peak_bytes);
+  assay_verify_memory_reset(&derived);
   size_t n = findings.n;
   if (n > 0 && (what == NULL || strstr(findings.problems[0].what, what) == NULL))
     fail_msg("%s: expected %s, found %s", findings.problems[0].what, findings.problems[0].expected,

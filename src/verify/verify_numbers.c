@@ -716,3 +716,11 @@ void assay_verify_numbers_check(const assay_verify_place *at, const assay_result
                     assay_verdict_name(derived->verdict));
   check_numbers_reason(at, found, derived);
 }
+
+int64_t assay_verify_numbers_denormals(const assay_tensor *tensor) {
+  int64_t n = 0;
+  if (!assay_dtype_is_float(tensor->dtype)) return 0;
+  for (size_t i = 0; i < tensor->n_elems; i++)
+    n += is_denormal(tensor->dtype, assay_tensor_get_real(tensor, i));
+  return n;
+}

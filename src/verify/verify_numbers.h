@@ -64,4 +64,7 @@ assay_status assay_verify_numbers_references(const assay_manifest *manifest,
                                              bool *out_has, double *out_max_abs,
                                              assay_error *err) ASSAY_NODISCARD;
 
+/* Elements of a tensor of floats that are below every normal number of their type and not zero. */
+int64_t assay_verify_numbers_denormals(const assay_tensor *tensor);
+
 #endif

@@ -157,10 +157,12 @@ static void check_figure(const assay_verify_place *at, const char *what, const p
     return;
   }
   check(at, what, cell, assay_verify_cell_is_read(cell, found->text), found->text);
-  if (cell->kind != ASSAY_VERIFY_CELL_REAL && cell->kind != ASSAY_VERIFY_CELL_TIME) return;
+  bool exact_behind = cell->kind == ASSAY_VERIFY_CELL_REAL ||
+                      cell->kind == ASSAY_VERIFY_CELL_TIME || cell->kind == ASSAY_VERIFY_CELL_SIZE;
+  if (!exact_behind) return;
   char exact[64];
   snprintf(exact, sizeof exact, "%.60s", found->title);
-  char *unit = strstr(exact, " ns");
+  char *unit = strstr(exact, cell->kind == ASSAY_VERIFY_CELL_SIZE ? " bytes" : " ns");
   if (unit != NULL) *unit = '\0';
   check(at, what, cell, assay_verify_cell_is_exact(cell, exact), found->title);
 }
@@ -310,6 +312,10 @@ static const struct {
   const char *title, *reference, *member;
 } head_columns[] = {
     {"Max error vs FP32", "f32", "max_abs_error"},
+    {"atol", "", "atol"},
+    {"rtol", "", "rtol"},
+    {"Denormals", "", "n_denormal_got"},
+    {"Denormals in reference", "", "n_denormal_want"},
     {"Multiple of tolerance", "", "max_tolerance_multiple"},
     {"Over tolerance", "", "n_over"},
     {"Needed atol", "", "needed_atol"},
@@ -401,7 +407,7 @@ static void check_heads(const assay_verify_place *at, const char *html,
 /* --- the summary ---------------------------------------------------------------------------------
  */
 
-/* The rows of one model on one runtime, controlled or brought, that a line sums up. */
+/* The rows of one model on one runtime with inputs of one kind, that a line sums up. */
 typedef struct group {
   const assay_verify_row *worst, *fastest, *slowest; /* NULL: none */
   size_t n, n_passed;
@@ -417,12 +423,12 @@ static bool has_median(const assay_verify_row *row) {
 
 /* False when some figures of the group are not known. */
 static bool sum_up(const assay_verify_rows *rows, const char *runtime, const char *bundle,
-                   bool controlled, group *out) {
+                   const char *inputs, group *out) {
   *out = (group){0};
   for (size_t i = 0; i < rows->n; i++) {
     const assay_verify_row *row = &rows->items[i];
     if (strcmp(row->runtime, runtime) != 0 || strcmp(row->bundle, bundle) != 0 ||
-        row->controlled != controlled)
+        strcmp(row->inputs, inputs) != 0)
       continue;
     out->n++;
     out->n_passed += row->passed;
@@ -499,7 +505,7 @@ static void check_summary(const assay_verify_place *at, const char *html,
       assay_verify_place here = *at;
       snprintf(here.within, sizeof here.within, "%.100s / %.100s / %.20s: ", runtime, bundle,
                inputs);
-      if (!sum_up(rows, runtime, bundle, strcmp(inputs, "controlled") == 0, &g)) continue;
+      if (!sum_up(rows, runtime, bundle, inputs, &g)) continue;
       assay_verify_holds(&here, "row", g.n > 0, "cases of the campaign", "others");
       check_summary_row(&here, &table, cells, n, &g);
     }
@@ -570,6 +576,7 @@ void assay_verify_page_check(const assay_verify_place *at, const char *html,
                              const assay_verify_rows *rows) {
   check_rows(at, html, "runs", rows);
   check_rows(at, html, "times", rows);
+  check_rows(at, html, "mems", rows);
   check_rows(at, html, "places", rows);
   check_heads(at, html, rows);
   check_summary(at, html, rows);

@@ -144,6 +144,91 @@ static void check_heads(const assay_verify_place *at, const assay_verify_grid *g
   if (all_derived) assay_verify_int(at, "rows", (int64_t)grid->n_records - 1, (int64_t)n);
 }
 
+/* --- memory.csv ----------------------------------------------------------------------------------
+ */
+
+/* "column" of the samples of one row against what was derived of it. */
+static void check_memory_record(const assay_verify_place *at, const assay_verify_grid *grid,
+                                size_t record, const assay_verify_run *run, size_t i) {
+  const assay_result_memory_column *found = &run->found.memory.columns[i];
+  const assay_verify_memory_column *c = &run->memory.columns[i];
+  const int64_t base = c->baseline_bytes;
+  const struct {
+    const char *name;
+    int64_t value;
+    bool absent;
+  } numbers[] = {
+      {"n_values", c->n_values, false},
+      {"n_baseline", c->n_baseline, false},
+      {"n_first", c->n_first, false},
+      {"n_warm", c->n_warm, false},
+      {"baseline_bytes", base, base < 0},
+      {"peak_first_bytes", c->peak_first_bytes, c->peak_first_bytes < 0},
+      {"peak_warm_bytes", c->peak_warm_bytes, c->peak_warm_bytes < 0},
+      {"peak_bytes", c->peak_bytes, c->peak_bytes < 0},
+      {"high_water_bytes", found->high_water_bytes, found->high_water_bytes < 0},
+      {"first_above_bytes", c->peak_first_bytes - base, base < 0 || c->peak_first_bytes < 0},
+      {"warm_above_bytes", c->peak_warm_bytes - base, base < 0 || c->peak_warm_bytes < 0},
+      {"peak_above_bytes", c->peak_bytes - base, base < 0 || c->peak_bytes < 0},
+      {"n_rows", run->memory.n_rows, false},
+      {"n_missed", run->memory.n_missed, false}};
+  const struct {
+    const char *name, *text;
+  } texts[] = {{"column", found->name}, {"reason", found->reason}};
+  for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++) {
+    assay_verify_cell cell = {.kind = texts[k].text != NULL ? ASSAY_VERIFY_CELL_TEXT
+                                                            : ASSAY_VERIFY_CELL_ABSENT};
+    const char *text = assay_verify_grid_under(grid, record, texts[k].name);
+    if (texts[k].text != NULL) snprintf(cell.text, sizeof cell.text, "%s", texts[k].text);
+    check_cell(at, texts[k].name, &cell, assay_verify_cell_is_exact(&cell, text), text);
+  }
+  for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
+    assay_verify_cell cell = {.kind = numbers[k].absent ? ASSAY_VERIFY_CELL_ABSENT
+                                                        : ASSAY_VERIFY_CELL_COUNT,
+                              .count = numbers[k].value};
+    const char *text = assay_verify_grid_under(grid, record, numbers[k].name);
+    check_cell(at, numbers[k].name, &cell, assay_verify_cell_is_exact(&cell, text), text);
+  }
+}
+
+/* One record for each column of each row's samples, rows in any order, columns in theirs. */
+static void check_memory(const assay_verify_place *at, const assay_verify_grid *grid,
+                         const assay_verify_rows *rows) {
+  static const char header[] =
+      "runtime,bundle,case,column,reason,n_values,n_baseline,n_first,n_warm,baseline_bytes,"
+      "peak_first_bytes,peak_warm_bytes,peak_bytes,high_water_bytes,first_above_bytes,"
+      "warm_above_bytes,peak_above_bytes,n_rows,n_missed";
+  char found[640] = "";
+  for (size_t i = 0; i < assay_verify_grid_width(grid, 0); i++) {
+    size_t n = strlen(found);
+    snprintf(found + n, sizeof found - n, "%s%s", i > 0 ? "," : "",
+             assay_verify_grid_cell(grid, 0, i));
+  }
+  assay_verify_text(at, "header", found, header);
+  const assay_verify_row *before = NULL;
+  size_t next = 0;
+  int64_t n_expected = 0;
+  for (size_t i = 1; i < grid->n_records; i++) {
+    const char *runtime = assay_verify_grid_under(grid, i, "runtime");
+    const char *bundle = assay_verify_grid_under(grid, i, "bundle");
+    const char *case_name = assay_verify_grid_under(grid, i, "case");
+    const assay_verify_row *row = assay_verify_rows_find(rows, runtime, bundle, case_name);
+    assay_verify_place here = place_of(at, runtime, bundle, case_name);
+    next = row != NULL && row == before ? next + 1 : 0;
+    before = row;
+    const assay_verify_run *t = row != NULL ? row->timing : NULL;
+    bool has = t != NULL && t->is_there && next < t->found.memory.n_columns;
+    assay_verify_holds(&here, "row", has, "a column of samples", "another one");
+    assay_verify_int(&here, "cells", (int64_t)assay_verify_grid_width(grid, i),
+                     (int64_t)assay_verify_grid_width(grid, 0));
+    if (has && next < t->memory.n_columns) check_memory_record(&here, grid, i, t, next);
+  }
+  for (size_t r = 0; r < rows->n; r++)
+    if (rows->items[r].timing != NULL && rows->items[r].timing->is_there)
+      n_expected += (int64_t)rows->items[r].timing->found.memory.n_columns;
+  assay_verify_int(at, "rows", (int64_t)grid->n_records - 1, n_expected);
+}
+
 /* --- placement.csv -------------------------------------------------------------------------------
  */
 
@@ -246,18 +331,147 @@ static void check_readable(const assay_verify_place *above, const assay_verify_g
   }
 }
 
+static bool has_title(const assay_verify_grid *grid, size_t heading, const char *title) {
+  for (size_t i = 0; i < assay_verify_grid_width(grid, heading); i++)
+    if (strcmp(assay_verify_grid_cell(grid, heading, i), title) == 0) return true;
+  return false;
+}
+
+/* Columns that a table for people may lack: only where no case has the figure. */
+static void check_no_gap(const assay_verify_place *at, const assay_verify_grid *grid,
+                         size_t heading, const assay_verify_rows *rows) {
+  static const struct {
+    const char *name;
+    bool of_memory;
+  } optional[] = {{"max_abs_error_user", false},
+                  {"processes_p50_spread", false},
+                  {"processes_outputs_identical", false},
+                  {"device", true},
+                  {"device_peak_bytes", true},
+                  {"device_peak_above_bytes", true}};
+  bool of_memory = has_title(grid, heading, "Memory");
+  for (size_t k = 0; k < sizeof optional / sizeof optional[0]; k++) {
+    const assay_verify_column *column = assay_verify_column_find(optional[k].name);
+    bool needed = false;
+    for (size_t r = 0; r < rows->n && !needed; r++) {
+      assay_verify_cell cell = {0};
+      column->get(&rows->items[r], &cell);
+      needed = cell.kind != ASSAY_VERIFY_CELL_ABSENT && cell.kind != ASSAY_VERIFY_CELL_UNKNOWN;
+    }
+    if (needed && optional[k].of_memory == of_memory)
+      assay_verify_holds(at, "heading", has_title(grid, heading, column->title), column->title,
+                         "no such column");
+  }
+}
+
+/* "- tolerance: momentum atol 0.01 rtol 0.003 (default 0.001, 0.003)": a comparison was made so. */
+static bool is_tolerance_of(const char *line, const assay_verify_rows *rows) {
+  char head[256], atol[64], rtol[64];
+  const char *at = strstr(line, " atol ");
+  if (at == NULL || sscanf(at, " atol %63s rtol %63s", atol, rtol) != 2) return false;
+  char quoted[256];
+  snprintf(quoted, sizeof quoted, "%.*s", (int)(at - line < 255 ? at - line : 255), line);
+  strip_code(quoted, head, sizeof head);
+  for (size_t r = 0; r < rows->n; r++) {
+    const assay_verify_run *t = rows->items[r].timing;
+    for (size_t i = 0; t != NULL && i < t->numbers.n; i++) {
+      const assay_verify_comparison *c = &t->numbers.comparisons[i];
+      const assay_verify_cell cells[] = {{.kind = ASSAY_VERIFY_CELL_REAL, .real = c->figures.atol},
+                                         {.kind = ASSAY_VERIFY_CELL_REAL, .real = c->figures.rtol},
+                                         {.kind = ASSAY_VERIFY_CELL_TEXT}};
+      assay_verify_cell name = cells[2];
+      snprintf(name.text, sizeof name.text, "%.255s", c->head);
+      if (assay_verify_cell_is_exact(&name, head) && assay_verify_cell_is_exact(&cells[0], atol) &&
+          assay_verify_cell_is_exact(&cells[1], rtol))
+        return true;
+    }
+  }
+  return false;
+}
+
+/* A tolerance other than the one that everybody expects must be told. */
+static int64_t count_unusual(const assay_verify_rows *rows) {
+  int64_t n = 0;
+  for (size_t r = 0; r < rows->n; r++) {
+    const assay_verify_run *t = rows->items[r].timing;
+    for (size_t i = 0; t != NULL && i < t->numbers.n; i++) {
+      const assay_verify_comparison *c = &t->numbers.comparisons[i];
+      bool exact = strcmp(c->kind, "constant") == 0 || strcmp(c->kind, "integer") == 0;
+      double atol = exact ? 0 : ASSAY_DEFAULT_ATOL, rtol = exact ? 0 : ASSAY_DEFAULT_RTOL;
+      n += c->figures.atol != atol || c->figures.rtol != rtol;
+    }
+  }
+  return n;
+}
+
+/* "- no memory of a device in 5 of 5 cases: WHY": so many cases of some group have that reason. */
+static bool is_gap_of(const char *line, const assay_verify_rows *rows) {
+  int64_t n = 0, n_all = 0;
+  char words[32];
+  int used = 0;
+  bool of_device = strncmp(line, "a device", 8) == 0;
+  const char *in = strstr(line, " in ");
+  if (in == NULL ||
+      sscanf(in, " in %" SCNd64 " of %" SCNd64 " %31[cases]:%n", &n, &n_all, words, &used) != 3 ||
+      used == 0)
+    return false;
+  const char *reason = in + used + strspn(in + used, " `");
+  for (size_t r = 0; r < rows->n; r++) {
+    const assay_verify_row *first = &rows->items[r];
+    int64_t count = 0, all = 0;
+    for (size_t k = 0; k < rows->n; k++) {
+      const assay_verify_row *row = &rows->items[k];
+      assay_verify_cell cell = {0};
+      if (strcmp(row->runtime, first->runtime) != 0 || strcmp(row->bundle, first->bundle) != 0 ||
+          strcmp(row->inputs, first->inputs) != 0)
+        continue;
+      all++;
+      assay_verify_column_find(of_device ? "device_reason" : "memory_reason")->get(row, &cell);
+      count += cell.kind == ASSAY_VERIFY_CELL_TEXT && assay_verify_cell_is_exact(&cell, reason);
+    }
+    if (count == n && all == n_all) return true;
+  }
+  return false;
+}
+
+/* Lines above the tables that hold figures. Reasons not to qualify are words of results, and the
+ * table of JSON has them, too. */
+static void check_markdown_lines(const assay_verify_place *at, const char *text,
+                                 const assay_verify_rows *rows) {
+  static const char tolerance[] = "- tolerance: ", gap[] = "- no memory of ";
+  int64_t n_tolerances = 0;
+  for (const char *line = text; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
+    char one[2304];
+    snprintf(one, sizeof one, "%.*s", (int)strcspn(line, "\n"), line);
+    if (strncmp(one, tolerance, sizeof tolerance - 1) == 0) {
+      n_tolerances++;
+      assay_verify_holds(at, "tolerance", is_tolerance_of(one + sizeof tolerance - 1, rows),
+                         "one that was compared with", one);
+    } else if (strncmp(one, gap, sizeof gap - 1) == 0) {
+      assay_verify_holds(at, "memory", is_gap_of(one + sizeof gap - 1, rows),
+                         "so many cases with that reason", one);
+    }
+  }
+  assay_verify_holds(at, "tolerance", (n_tolerances > 0) == (count_unusual(rows) > 0),
+                     "every one that is not the default", n_tolerances > 0 ? "some" : "none");
+}
+
 static void check_markdown(const assay_verify_place *at, const assay_verify_grid *grid,
                            const assay_verify_rows *rows) {
-  size_t heading = 0, n = 0;
+  size_t heading = 0, n_runs = 0, n_memory = 0;
   for (size_t i = 0; i < grid->n_records; i++) {
     if (is_heading(grid, i)) {
       heading = i;
+      check_no_gap(at, grid, i, rows);
       continue;
     }
-    n++;
+    bool of_memory = has_title(grid, heading, "Memory");
+    n_memory += of_memory;
+    n_runs += !of_memory;
     check_readable(at, grid, heading, i, rows);
   }
-  assay_verify_int(at, "rows", (int64_t)n, (int64_t)rows->n);
+  assay_verify_int(at, "rows", (int64_t)n_runs, (int64_t)rows->n);
+  assay_verify_int(at, "rows about memory", (int64_t)n_memory, (int64_t)rows->n);
 }
 
 /* --- table.json ----------------------------------------------------------------------------------
@@ -389,7 +603,7 @@ static void check_json_row(const assay_verify_place *above, const assay_json *ob
 /* What the rows of a group have in common: the first that says so. */
 static void check_group_facts(const assay_verify_place *at, const assay_json *object,
                               const assay_verify_rows *rows, const size_t *members, size_t n) {
-  static const char *const facts[] = {"dtype", "provider", "library_version"};
+  static const char *const facts[] = {"dtype", "precision", "provider", "library_version"};
   const assay_verify_row *worst = NULL;
   for (size_t k = 0; k < sizeof facts / sizeof facts[0]; k++) {
     assay_verify_cell cell = {0};
@@ -419,7 +633,7 @@ static void check_json_group(const assay_verify_place *above, const assay_json *
   for (size_t r = 0; r < rows->n; r++) {
     const assay_verify_row *row = &rows->items[r];
     if (strcmp(row->runtime, names[0]) != 0 || strcmp(row->bundle, names[1]) != 0 ||
-        row->controlled != (strcmp(names[2], "controlled") == 0))
+        strcmp(row->inputs, names[2]) != 0)
       continue;
     members[n++] = r;
     n_passed += row->passed;
@@ -575,6 +789,7 @@ static assay_status check_markdown_file(const assay_verify_scene *scene,
                        begin, "another verdict");
     st = assay_verify_grid_of_markdown(assay_buf_text(&text), &grid, err);
     if (st == ASSAY_OK) check_markdown(&at, &grid, rows);
+    if (st == ASSAY_OK) check_markdown_lines(&at, assay_buf_text(&text), rows);
   }
   assay_verify_grid_reset(&grid);
   assay_buf_reset(&text);
@@ -594,14 +809,15 @@ static assay_status check_page_file(const assay_verify_scene *scene, const assay
 assay_status assay_verify_report_check(const assay_verify_scene *scene,
                                        const assay_verify_rows *rows, bool *out_has,
                                        assay_error *err) {
-  bool there[6] = {false};
+  bool there[7] = {false};
   ASSAY_TRY(check_csv_file(scene, "report/table.csv", check_table, rows, &there[0], err));
   ASSAY_TRY(check_csv_file(scene, "report/heads.csv", check_heads, rows, &there[1], err));
   ASSAY_TRY(check_csv_file(scene, "report/placement.csv", check_counts, rows, &there[2], err));
   ASSAY_TRY(check_json_file(scene, rows, &there[3], err));
   ASSAY_TRY(check_markdown_file(scene, rows, &there[4], err));
   ASSAY_TRY(check_page_file(scene, rows, &there[5], err));
+  ASSAY_TRY(check_csv_file(scene, "report/memory.csv", check_memory, rows, &there[6], err));
   *out_has = false;
-  for (size_t i = 0; i < 6; i++) *out_has = *out_has || there[i];
+  for (size_t i = 0; i < 7; i++) *out_has = *out_has || there[i];
   return ASSAY_OK;
 }

@@ -477,7 +477,7 @@ static assay_status check_all(checking *c, assay_error *err) {
   ASSAY_TRY(check_facts(c, err));
   ASSAY_TRY(check_keys(c, err));
   check_files(c);
-  ASSAY_TRY(assay_verify_memory_check(&c->at, c->folder, &c->run->found, err));
+  ASSAY_TRY(assay_verify_memory_check(&c->at, c->folder, &c->run->found, &c->run->memory, err));
   ASSAY_TRY(derive_figures(c, err));
   return assay_verify_processes_check(c->scene, c->run, &c->at, c->folder, err);
 }
@@ -537,6 +537,7 @@ void assay_verify_run_reset(assay_verify_run *run) {
   assay_result_reset(&run->found);
   assay_verify_numbers_reset(&run->numbers);
   assay_verify_placement_reset(&run->placement);
+  assay_verify_memory_reset(&run->memory);
   *run = (assay_verify_run){0};
 }
 

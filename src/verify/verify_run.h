@@ -12,6 +12,7 @@
 #include "package/result.h"
 #include "package/tree.h"
 #include "verify/verify_findings.h"
+#include "verify/verify_memory.h"
 #include "verify/verify_numbers.h"
 #include "verify/verify_placement.h"
 #include "verify/verify_timing.h"
@@ -27,6 +28,14 @@ typedef struct assay_verify_scene {
   assay_verify_findings *findings;
 } assay_verify_scene;
 
+/* All zeroes is a valid one: nothing was derived. */
+typedef struct assay_verify_spread {
+  bool derived;
+  int64_t n;
+  double p50_min_ns, p50_max_ns, p50_spread, spread_bound;
+  bool identical; /* the outputs of all processes */
+} assay_verify_spread;
+
 /* All zeroes is a valid empty one. */
 typedef struct assay_verify_run {
   const assay_package_run *planned;
@@ -35,6 +44,8 @@ typedef struct assay_verify_run {
   bool is_there;                            /* result.json was read */
   assay_result found;
   bool has_numbers, has_stats, has_placement; /* derived */
+  assay_verify_memory memory;
+  assay_verify_spread spread; /* of the processes of a repeated timing */
   assay_verify_numbers numbers;
   assay_verify_stats stats;
   assay_verify_placement placement;

@@ -100,6 +100,12 @@ const assay_verify_row *assay_verify_rows_find(const assay_verify_rows *rows, co
   return find_row(&all, runtime, bundle, case_name);
 }
 
+static const char *inputs_of(const char *kind) {
+  if (strcmp(kind, "event") == 0) return "events";
+  bool controlled = strcmp(kind, "sweep") == 0 || strcmp(kind, "batch") == 0;
+  return controlled ? "controlled" : "brought";
+}
+
 static void demand_rows(const assay_verify_scene *scene, const assay_verify_case *cases,
                         size_t n_cases, assay_verify_rows *rows) {
   for (size_t r = 0; r < scene->package->n_runtimes; r++)
@@ -109,15 +115,15 @@ static void demand_rows(const assay_verify_scene *scene, const assay_verify_case
       if (!assay_package_is_planned(scene->package, scene->package->runtimes[r].name,
                                     scene->package->bundles[cases[c].bundle].name))
         continue;
-      rows->items[rows->n++] = (assay_verify_row){
-          .scene = scene,
-          .runtime = scene->package->runtimes[r].name,
-          .bundle = scene->package->bundles[cases[c].bundle].name,
-          .case_name = one->name,
-          .manifest = manifest,
-          .manifest_case = one,
-          .references = cases[c].has != NULL ? &cases[c] : NULL,
-          .controlled = strcmp(one->kind, "sweep") == 0 || strcmp(one->kind, "batch") == 0};
+      rows->items[rows->n++] =
+          (assay_verify_row){.scene = scene,
+                             .runtime = scene->package->runtimes[r].name,
+                             .bundle = scene->package->bundles[cases[c].bundle].name,
+                             .case_name = one->name,
+                             .manifest = manifest,
+                             .manifest_case = one,
+                             .references = cases[c].has != NULL ? &cases[c] : NULL,
+                             .inputs = inputs_of(one->kind)};
     }
 }
 
@@ -131,6 +137,7 @@ static void add_run(const assay_verify_scene *scene, assay_verify_rows *rows,
                               .runtime = planned->runtime,
                               .bundle = planned->bundle,
                               .case_name = planned->case_name,
+                              .inputs = "brought",
                               .manifest = run->manifest};
   }
   const assay_verify_run **mode =
@@ -184,6 +191,12 @@ static void set_count(assay_verify_cell *out, int64_t count) {
   out->count = count;
 }
 
+static void set_size(assay_verify_cell *out, int64_t bytes) {
+  if (bytes == ASSAY_RESULT_NONE) return; /* absent */
+  out->kind = ASSAY_VERIFY_CELL_SIZE;
+  out->count = bytes;
+}
+
 static void set_real(assay_verify_cell *out, double value, double bound) {
   out->kind = ASSAY_VERIFY_CELL_REAL;
   out->real = value;
@@ -215,6 +228,25 @@ COLUMN(architecture) {
 COLUMN(dtype) {
   if (row->manifest != NULL) set_text(out, row->manifest->dtype);
 }
+COLUMN(inputs) {
+  set_text(out, row->inputs);
+}
+/* The model's type, and what its plan says is computed in another one. */
+COLUMN(precision) {
+  if (row->manifest == NULL) return;
+  const char *own = row->manifest->dtype;
+  set_text(out, own);
+  for (size_t i = 0; i < assay_json_len(row->manifest->plan); i++) {
+    const char *key = assay_json_key_at(row->manifest->plan, i);
+    const char *type = assay_json_string(assay_json_get(row->manifest->plan, key));
+    static const char *const floats[] = {"float16", "bfloat16", "float32", "float64"};
+    for (size_t k = 0; type != NULL && k < 4; k++) {
+      size_t n = strlen(out->text);
+      if (strcmp(type, floats[k]) == 0 && strcmp(type, own) != 0)
+        snprintf(out->text + n, sizeof out->text - n, ", %s %s", key, type);
+    }
+  }
+}
 COLUMN(attention) {
   if (row->manifest != NULL) set_text(out, row->manifest->attention);
 }
@@ -229,6 +261,10 @@ COLUMN(n_valid) {
   int64_t n = 0;
   for (int64_t i = 0; i < row->manifest_case->b; i++) n += row->manifest_case->valid[i];
   set_count(out, n);
+}
+
+COLUMN(n_denormal_inputs) {
+  if (row->references != NULL) set_count(out, row->references->n_denormal_inputs);
 }
 
 /* --- verdicts ------------------------------------------------------------------------------------
@@ -331,6 +367,31 @@ COLUMN(reference) {
   }
 }
 
+/* Denormals over all heads, each counted where it is judged: against FP32, else what a user
+ * brought, else FP64. */
+static void set_denormals(const assay_verify_row *row, bool of_outputs, assay_verify_cell *out) {
+  static const char *const order[] = {"f32", "user", "f64"};
+  if (numbers_unknown(row, out) || row->timing == NULL || row->manifest == NULL) return;
+  int64_t n = 0;
+  bool any = false;
+  for (size_t h = 0; h < row->manifest->n_heads; h++) {
+    const assay_verify_comparison *c = NULL;
+    for (size_t k = 0; k < 3 && c == NULL; k++)
+      c = assay_verify_row_comparison(row, row->manifest->heads[h].name, order[k]);
+    if (c == NULL || !c->figures.same_shape || !c->figures.same_dtype) continue;
+    n += of_outputs ? c->figures.n_denormal_got : c->figures.n_denormal_want;
+    any = true;
+  }
+  if (any) set_count(out, n);
+}
+
+COLUMN(n_denormal_outputs) {
+  set_denormals(row, /*of_outputs=*/true, out);
+}
+COLUMN(n_denormal_references) {
+  set_denormals(row, /*of_outputs=*/false, out);
+}
+
 /* The element where the worst error is: false when there is none. */
 static bool worst_point(const assay_verify_row *row, assay_verify_cell *out,
                         assay_result_point *point) {
@@ -423,6 +484,164 @@ TIMING_COLUMN(outputs_identical, set_text(out, t->outputs_identical ? "yes" : "n
 TIMING_COLUMN(warmup, set_count(out, t->warmup))
 TIMING_COLUMN(session, set_time(out, (double)t->session_create_ns, 0))
 TIMING_COLUMN(first, set_time(out, (double)t->first_run_ns, 0))
+
+/* --- processes -----------------------------------------------------------------------------------
+ */
+
+#define SPREAD_COLUMN(name, set)                                                                   \
+  COLUMN(name) {                                                                                   \
+    const assay_verify_run *t = row->timing;                                                       \
+    if (t == NULL || !t->is_there || !t->found.processes.known) return;                            \
+    const assay_verify_spread *s = &t->spread;                                                     \
+    if (s->derived)                                                                                \
+      set;                                                                                         \
+    else                                                                                           \
+      out->kind = ASSAY_VERIFY_CELL_UNKNOWN;                                                       \
+  }
+
+SPREAD_COLUMN(n_processes, set_count(out, s->n))
+SPREAD_COLUMN(processes_min, set_time(out, s->p50_min_ns, assay_verify_ulps(s->p50_min_ns, 2)))
+SPREAD_COLUMN(processes_max, set_time(out, s->p50_max_ns, assay_verify_ulps(s->p50_max_ns, 2)))
+SPREAD_COLUMN(processes_spread, set_real(out, s->p50_spread, s->spread_bound))
+SPREAD_COLUMN(processes_agree, set_text(out, s->identical ? "yes" : "no"))
+
+/* --- memory --------------------------------------------------------------------------------------
+ */
+
+/* What the result says of memory, where it was asked; NULL otherwise. */
+static const assay_result_memory *asked_memory(const assay_verify_row *row) {
+  const assay_verify_run *t = row->timing;
+  return t != NULL && t->is_there && t->found.memory.known ? &t->found.memory : NULL;
+}
+
+/* Samples were taken and derived from; what was taken and cannot be is UNKNOWN. */
+static const assay_verify_memory *sampled(const assay_verify_row *row, assay_verify_cell *out) {
+  const assay_result_memory *asked = asked_memory(row);
+  if (asked == NULL || asked->reason != NULL) return NULL;
+  if (!row->timing->memory.derived) out->kind = ASSAY_VERIFY_CELL_UNKNOWN;
+  return row->timing->memory.derived ? &row->timing->memory : NULL;
+}
+
+static size_t rss_column(const assay_result_memory *asked) {
+  size_t i = 0;
+  while (i < asked->n_columns && strcmp(asked->columns[i].name, "rss_bytes") != 0) i++;
+  return i;
+}
+
+static bool rose(const assay_verify_memory_column *c) {
+  return c->baseline_bytes >= 0 && c->peak_bytes >= 0;
+}
+
+/* The device that stands for the row: the first of those whose used memory rose most; one whose
+ * rise is not known only where that is so of all. n_columns: there is none. */
+static size_t device_column(const assay_result_memory *asked, const assay_verify_memory *derived) {
+  size_t best = asked->n_columns;
+  for (size_t i = 0; i < asked->n_columns && i < derived->n_columns; i++) {
+    const assay_verify_memory_column *c = &derived->columns[i];
+    if (strncmp(asked->columns[i].name, "used_bytes@", 11) != 0) continue;
+    const assay_verify_memory_column *b = best < asked->n_columns ? &derived->columns[best] : NULL;
+    bool better = b == NULL || (rose(c) && !rose(b)) ||
+                  (rose(c) && rose(b) &&
+                   c->peak_bytes - c->baseline_bytes > b->peak_bytes - b->baseline_bytes);
+    if (better) best = i;
+  }
+  return best;
+}
+
+/* Derived figures of the process, or of the device that stands for the row; NULL: none. */
+static const assay_verify_memory_column *figures_of(const assay_verify_row *row, bool of_device,
+                                                    assay_verify_cell *out) {
+  const assay_verify_memory *derived = sampled(row, out);
+  if (derived == NULL) return NULL;
+  const assay_result_memory *asked = asked_memory(row);
+  size_t i = of_device ? device_column(asked, derived) : rss_column(asked);
+  return i < derived->n_columns ? &derived->columns[i] : NULL;
+}
+
+static void set_above(assay_verify_cell *out, int64_t peak_bytes, int64_t baseline_bytes) {
+  if (peak_bytes == ASSAY_RESULT_NONE || baseline_bytes == ASSAY_RESULT_NONE) return;
+  out->kind = ASSAY_VERIFY_CELL_SIZE;
+  out->count = peak_bytes - baseline_bytes;
+}
+
+COLUMN(memory) {
+  const assay_verify_run *t = row->timing;
+  if (t == NULL || !t->is_there || t->found.status == ASSAY_RESULT_MISSING) {
+    /* A result that cannot be read is one of a failed run to the report. */
+    if (t != NULL && !t->is_there) out->kind = ASSAY_VERIFY_CELL_UNKNOWN;
+    return;
+  }
+  if (asked_memory(row) == NULL) {
+    set_text(out, "not sampled");
+    return;
+  }
+  const assay_verify_memory_column *rss = figures_of(row, /*of_device=*/false, out);
+  if (out->kind == ASSAY_VERIFY_CELL_UNKNOWN) return;
+  set_text(out, rss != NULL && rss->n_values > 0 ? "sampled" : "unavailable");
+}
+COLUMN(memory_reason) {
+  const assay_result_memory *asked = asked_memory(row);
+  if (asked == NULL) return;
+  set_text(out, asked->reason);
+  const assay_verify_memory_column *rss = figures_of(row, /*of_device=*/false, out);
+  if (rss != NULL && rss->n_values == 0) set_text(out, asked->columns[rss_column(asked)].reason);
+}
+
+#define SAMPLES_COLUMN(name, set)                                                                  \
+  COLUMN(name) {                                                                                   \
+    const assay_verify_memory *derived = sampled(row, out);                                        \
+    const assay_result_memory *asked = asked_memory(row);                                          \
+    if (derived == NULL) return;                                                                   \
+    (void)asked;                                                                                   \
+    set;                                                                                           \
+  }
+SAMPLES_COLUMN(memory_interval, set_time(out, (double)asked->interval_ns, 0))
+SAMPLES_COLUMN(memory_n_rows, set_count(out, derived->n_rows))
+SAMPLES_COLUMN(memory_n_missed, set_count(out, derived->n_missed))
+SAMPLES_COLUMN(memory_n_dropped, set_count(out, asked->n_dropped))
+SAMPLES_COLUMN(memory_max_late, set_time(out, (double)asked->max_late_ns, 0))
+
+#define FIGURE_COLUMN(name, of_device, set)                                                        \
+  COLUMN(name) {                                                                                   \
+    const assay_verify_memory_column *c = figures_of(row, of_device, out);                         \
+    if (c == NULL) return;                                                                         \
+    set;                                                                                           \
+  }
+#define FIGURE_COLUMNS(name, of_device)                                                            \
+  FIGURE_COLUMN(name##_baseline, of_device, set_size(out, c->baseline_bytes))                      \
+  FIGURE_COLUMN(name##_first, of_device, set_size(out, c->peak_first_bytes))                       \
+  FIGURE_COLUMN(name##_warm, of_device, set_size(out, c->peak_warm_bytes))                         \
+  FIGURE_COLUMN(name##_peak, of_device, set_size(out, c->peak_bytes))                              \
+  FIGURE_COLUMN(name##_first_above, of_device,                                                     \
+                set_above(out, c->peak_first_bytes, c->baseline_bytes))                            \
+  FIGURE_COLUMN(name##_warm_above, of_device,                                                      \
+                set_above(out, c->peak_warm_bytes, c->baseline_bytes))                             \
+  FIGURE_COLUMN(name##_peak_above, of_device, set_above(out, c->peak_bytes, c->baseline_bytes))
+FIGURE_COLUMNS(rss, /*of_device=*/false)
+FIGURE_COLUMNS(device, /*of_device=*/true)
+
+/* The kernel's mark is recorded; it was held against the largest sample before. */
+FIGURE_COLUMN(rss_high_water, /*of_device=*/false,
+              const assay_result_memory *asked = asked_memory(row);
+              set_size(out, asked->columns[rss_column(asked)].high_water_bytes))
+FIGURE_COLUMN(device, /*of_device=*/true, const assay_result_memory *asked = asked_memory(row);
+              set_text(out, asked->columns[c - row->timing->memory.columns].device))
+COLUMN(device_reason) {
+  const assay_verify_memory_column *device = figures_of(row, /*of_device=*/true, out);
+  const assay_result_memory *asked = asked_memory(row);
+  if (asked == NULL || asked->reason != NULL || out->kind == ASSAY_VERIFY_CELL_UNKNOWN) return;
+  if (device != NULL) {
+    if (device->n_values == 0)
+      set_text(out, asked->columns[device - row->timing->memory.columns].reason);
+    return;
+  }
+  for (size_t i = 0; i < asked->n_absent; i++) {
+    size_t n = strlen(out->text);
+    out->kind = ASSAY_VERIFY_CELL_TEXT;
+    snprintf(out->text + n, sizeof out->text - n, "%s%.500s: %.1000s", i > 0 ? "; " : "",
+             asked->absent[i].source, asked->absent[i].reason);
+  }
+}
 
 /* --- placement -----------------------------------------------------------------------------------
  */
@@ -539,11 +758,14 @@ const assay_verify_column assay_verify_columns[] = {
     {"case", "Case", get_case},
     {"kind", NULL, get_kind},
     {"architecture", NULL, get_architecture},
+    {"inputs", NULL, get_inputs},
     {"dtype", NULL, get_dtype},
+    {"precision", NULL, get_precision},
     {"attention", NULL, get_attention},
     {"b", "B", get_b},
     {"n", "N", get_n},
     {"n_valid", NULL, get_n_valid},
+    {"n_denormal_inputs", NULL, get_n_denormal_inputs},
     {"verdict", "Verdict", get_verdict},
     {"numbers", "Numbers", get_numbers},
     {"placement", "Placement", get_placement},
@@ -562,6 +784,8 @@ const assay_verify_column assay_verify_columns[] = {
     {"worst_want", NULL, get_worst_want},
     {"worst_atol", NULL, get_worst_atol},
     {"worst_rtol", NULL, get_worst_rtol},
+    {"n_denormal_outputs", "Denormal outputs", get_n_denormal_outputs},
+    {"n_denormal_references", NULL, get_n_denormal_references},
     {"n_samples", "Samples", get_n_samples},
     {"warmup", NULL, get_warmup},
     {"p50_ns", "p50", get_p50},
@@ -586,6 +810,35 @@ const assay_verify_column assay_verify_columns[] = {
     {"outputs_identical", "First and last outputs equal", get_outputs_identical},
     {"session_create_ns", "Session", get_session},
     {"first_run_ns", "First call", get_first},
+    {"n_processes", "Processes", get_n_processes},
+    {"processes_p50_min_ns", "Lowest p50", get_processes_min},
+    {"processes_p50_max_ns", "Highest p50", get_processes_max},
+    {"processes_p50_spread", "Spread between processes", get_processes_spread},
+    {"processes_outputs_identical", "Processes agree", get_processes_agree},
+    {"memory", "Memory", get_memory},
+    {"memory_reason", NULL, get_memory_reason},
+    {"memory_interval_ns", NULL, get_memory_interval},
+    {"memory_n_rows", "Memory samples", get_memory_n_rows},
+    {"memory_n_missed", "Deadlines missed", get_memory_n_missed},
+    {"memory_n_dropped", NULL, get_memory_n_dropped},
+    {"memory_max_late_ns", "Longest delay", get_memory_max_late},
+    {"rss_baseline_bytes", "RSS baseline", get_rss_baseline},
+    {"rss_peak_first_bytes", "RSS peak, first call", get_rss_first},
+    {"rss_peak_warm_bytes", "RSS peak, warm", get_rss_warm},
+    {"rss_peak_bytes", "RSS peak", get_rss_peak},
+    {"rss_high_water_bytes", "RSS high-water mark", get_rss_high_water},
+    {"rss_first_above_bytes", NULL, get_rss_first_above},
+    {"rss_warm_above_bytes", NULL, get_rss_warm_above},
+    {"rss_peak_above_bytes", "RSS above baseline", get_rss_peak_above},
+    {"device", "Device", get_device},
+    {"device_reason", NULL, get_device_reason},
+    {"device_baseline_bytes", "Device baseline", get_device_baseline},
+    {"device_peak_first_bytes", "Device peak, first call", get_device_first},
+    {"device_peak_warm_bytes", "Device peak, warm", get_device_warm},
+    {"device_peak_bytes", "Device peak", get_device_peak},
+    {"device_first_above_bytes", NULL, get_device_first_above},
+    {"device_warm_above_bytes", NULL, get_device_warm_above},
+    {"device_peak_above_bytes", "Device above baseline", get_device_peak_above},
     {"n_compute", "Compute nodes", get_n_compute},
     {"n_on_provider", "On that provider", get_n_on_provider},
     {"n_copies", "Copies", get_n_copies},
@@ -786,7 +1039,8 @@ bool assay_verify_cell_is_exact(const assay_verify_cell *cell, const char *text)
     return true;
   case ASSAY_VERIFY_CELL_TEXT:
     return same_letters(cell->text, text);
-  case ASSAY_VERIFY_CELL_COUNT: {
+  case ASSAY_VERIFY_CELL_COUNT:
+  case ASSAY_VERIFY_CELL_SIZE: {
     char count[32];
     snprintf(count, sizeof count, "%" PRId64, cell->count);
     return strcmp(count, text) == 0;
@@ -823,9 +1077,19 @@ static double half_digit(const char *text, const char *end) {
   return 0.5 * pow(10, power);
 }
 
+/* "43.26 MiB", to half its last digit. */
+static bool is_read_size(int64_t bytes, const char *text) {
+  char *end = NULL;
+  double value = strtod(text, &end);
+  if (end == text || strcmp(end, " MiB") != 0) return false;
+  if (bytes == 0 || value == 0) return bytes == 0 && value == 0;
+  return is_within(value * 0x1p20, (double)bytes, half_digit(text, end) * 0x1p20 * (1 + 1e-6));
+}
+
 bool assay_verify_cell_is_read(const assay_verify_cell *cell, const char *text) {
   if (cell->kind == ASSAY_VERIFY_CELL_ABSENT)
     return strcmp(text, "–") == 0 || strcmp(text, "-") == 0 || text[0] == '\0';
+  if (cell->kind == ASSAY_VERIFY_CELL_SIZE) return is_read_size(cell->count, text);
   if (cell->kind != ASSAY_VERIFY_CELL_REAL && cell->kind != ASSAY_VERIFY_CELL_TIME)
     return assay_verify_cell_is_exact(cell, text);
   char *end = NULL;
@@ -848,6 +1112,7 @@ void assay_verify_cell_show(const assay_verify_cell *cell, char *out, size_t out
     snprintf(out, out_bytes, "%s", cell->text);
     return;
   case ASSAY_VERIFY_CELL_COUNT:
+  case ASSAY_VERIFY_CELL_SIZE:
     snprintf(out, out_bytes, "%" PRId64, cell->count);
     return;
   case ASSAY_VERIFY_CELL_REAL:

@@ -19,7 +19,7 @@ typedef struct assay_verify_row {
   const assay_verify_case *references;        /* or NULL */
   const assay_verify_run *timing, *placement; /* NULL: not planned */
   const assay_verify_comparison *worst;       /* or NULL */
-  bool controlled;
+  const char *inputs;                         /* "controlled", "brought" or "events" */
   bool passed;
 } assay_verify_row;
 
@@ -45,6 +45,7 @@ typedef enum assay_verify_cell_kind {
   ASSAY_VERIFY_CELL_COUNT,
   ASSAY_VERIFY_CELL_REAL,
   ASSAY_VERIFY_CELL_TIME,    /* ns */
+  ASSAY_VERIFY_CELL_SIZE,    /* bytes, in count */
   ASSAY_VERIFY_CELL_UNKNOWN, /* the evidence does not say, which is a problem of its own */
 } assay_verify_cell_kind;
 
