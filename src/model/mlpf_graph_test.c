@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "model/mlpf_params.h"
+#include "onnx/expose.h"
 #include "onnx/model_info.h"
 
 #define STATIC_B 2
@@ -182,6 +183,35 @@ static const struct variant {
 };
 #define N_VARIANTS (sizeof VARIANTS / sizeof *VARIANTS)
 
+/* ---- forms ---- */
+
+#define F32 ASSAY_DTYPE_F32
+#define F16 ASSAY_DTYPE_F16
+#define FORM(name, attention, mask, encoder, layers, scores, heads)                                \
+  {                                                                                                \
+    name, {                                                                                        \
+      ASSAY_MLPF_##attention, ASSAY_MLPF_MASK_##mask, encoder, layers, scores, layers, heads       \
+    }                                                                                              \
+  }
+/* Those of the command line, and two that are not: everything in FP16, scores kept in FP32. */
+static const struct form {
+  const char *name;
+  assay_mlpf_plan_config plan;
+} FORMS[] = {
+    FORM("decomposed-f16", DECOMPOSED, FLOAT, F32, F16, F16, F32),
+    FORM("attention24-bool", ATTENTION24, BOOL, F32, F32, F32, F32),
+    FORM("attention24-bool-f16", ATTENTION24, BOOL, F32, F16, F32, F32),
+    FORM("attention24-float", ATTENTION24, FLOAT, F32, F32, F32, F32),
+    FORM("attention24-float-f16", ATTENTION24, FLOAT, F32, F16, F32, F32),
+    FORM("attention24-nonpad", ATTENTION24, NONPAD, F32, F32, F32, F32),
+    FORM("attention24-nonpad-f16", ATTENTION24, NONPAD, F32, F16, F32, F32),
+    FORM("mha", MHA, FLOAT, F32, F32, F32, F32),
+    FORM("mha-f16", MHA, FLOAT, F32, F16, F32, F32),
+    FORM("all-f16", DECOMPOSED, FLOAT, F16, F16, F16, F16),
+    FORM("scores-f32", DECOMPOSED, FLOAT, F32, F16, F32, F32),
+};
+#define N_FORMS (sizeof FORMS / sizeof *FORMS)
+
 static void check_ok(assay_status st, const assay_error *err, const char *what) {
   if (st) fail_msg("%s: %s: %s", what, assay_status_name(st), err->text);
 }
@@ -253,7 +283,8 @@ static void check_value(const assay_onnx_value_info *v, const char *name, bool i
   if (last != 0) assert_int_equal(v->dims[2].size, last);
 }
 
-static void check_interface(const assay_graph *graph, const assay_mlpf_config *c, bool is_static) {
+static void check_interface_of(const assay_graph *graph, const assay_mlpf_config *c, bool is_static,
+                               int64_t opset, int64_t ir) {
   assay_onnx_info *info = reread(graph);
   size_t n = 0;
   const assay_onnx_value_info *in = assay_onnx_info_inputs(info, &n);
@@ -266,9 +297,13 @@ static void check_interface(const assay_graph *graph, const assay_mlpf_config *c
   check_value(&out[1], "id", is_static, c->num_classes);
   check_value(&out[2], "momentum", is_static, 5);
   check_value(&out[3], "pu", is_static, 2);
-  assert_int_equal(assay_onnx_info_ir_version(info), 9);
-  assert_int_equal(assay_onnx_info_opsets(info, &n)[0].version, 20);
+  assert_int_equal(assay_onnx_info_ir_version(info), ir);
+  assert_int_equal(assay_onnx_info_opsets(info, &n)[0].version, opset);
   assay_onnx_info_close(info);
+}
+
+static void check_interface(const assay_graph *graph, const assay_mlpf_config *c, bool is_static) {
+  check_interface_of(graph, c, is_static, 20, 9);
 }
 
 /* Attention operations and HEPTv2's merging of hashes each have one Softmax; each layer of HEPTv2
@@ -316,29 +351,92 @@ static void every_variant_has_the_interface_and_operators_it_should(void **state
   }
 }
 
-/* Nodes of the seeded study's models: a graph that grows or shrinks shows here. */
+/* The variants that attention's form and precision depend on. */
+static bool concerns_forms(const struct variant *v) {
+  static change_fn *const CHANGES[] = {
+      none,  key_mask_all, key_mask_upstream, no_layers,  one_layer, concat,
+      joint, relu6,        split_backbone,    no_queries, odd_heads, one_hash};
+  for (size_t i = 0; i < sizeof CHANGES / sizeof *CHANGES; i++)
+    if (v->change == CHANGES[i]) return true;
+  return false;
+}
+
+/* Every attention operation is of the form that was asked for; inputs and outputs stay FP32. */
+static void check_form(const struct form *form, const char *arch, const struct variant *v,
+                       bool is_static) {
+  const assay_mlpf_config c = small_config(arch, v->change);
+  assay_mlpf_graph_options options = is_static ? STATIC : DYNAMIC;
+  options.plan = &form->plan;
+  assay_graph *graph = build(&c, &options);
+  const bool is_24 = form->plan.attention == ASSAY_MLPF_ATTENTION24;
+  const int64_t ops = assay_mlpf_config_attention_ops(&c);
+  assert_int_equal(assay_mlpf_graph_attention_ops(graph), ops);
+  assert_int_equal(assay_mlpf_graph_fused_attention_ops(graph),
+                   form->plan.attention == ASSAY_MLPF_DECOMPOSED ? 0 : ops);
+  assert_int_equal(assay_graph_count_nodes(graph, is_24 ? "MultiHeadAttention" : "Attention"), 0);
+  check_interface_of(graph, &c, is_static, is_24 ? 24 : 20, is_24 ? 12 : 9);
+  if (is_static || c.arch == ASSAY_MLPF_ATTENTION) check_no_shape_plumbing(graph, v->name);
+  assay_graph_destroy(graph);
+}
+
+static void every_form_has_the_operators_it_should(void **state) {
+  (void)state;
+  for (size_t f = 0; f < N_FORMS; f++)
+    for (size_t i = 0; i < 4 * N_VARIANTS; i++) {
+      const struct variant *v = &VARIANTS[i / 4];
+      if (!applies(v, ARCHS[i & 1]) || !concerns_forms(v)) continue;
+      check_form(&FORMS[f], ARCHS[i & 1], v, (i & 2) != 0);
+    }
+}
+
+/* Nodes of the seeded study's models, all and Casts alone: a graph that grows or shrinks shows
+ * here. */
 static void the_presets_have_so_many_nodes(void **state) {
   (void)state;
   static const struct {
-    const char *arch, *preset;
-    size_t n_dynamic, n_static;
+    const char *arch, *preset, *form; /* NULL: the default */
+    size_t n_dynamic, n_static, n_casts;
   } CASES[] = {
-      {"attention", "cld", 247, 247},
-      {"attention", "cms", 319, 319},
-      {"heptv2", "cld", 499, 464},
-      {"heptv2", "cms", 571, 536},
+      {"attention", "cld", NULL, 247, 247, 1},
+      {"attention", "cms", NULL, 319, 319, 1},
+      {"heptv2", "cld", NULL, 499, 464, 14},
+      {"heptv2", "cms", NULL, 571, 536, 14},
+      {"attention", "cld", "decomposed-f16", 268, 268, 22},
+      {"attention", "cld", "attention24-bool", 203, 200, 1},
+      {"attention", "cld", "attention24-bool-f16", 215, 211, 13},
+      {"attention", "cld", "attention24-float", 205, 202, 1},
+      {"attention", "cld", "attention24-float-f16", 217, 213, 13},
+      {"attention", "cld", "attention24-nonpad", 201, 198, 2},
+      {"attention", "cld", "attention24-nonpad-f16", 213, 209, 14},
+      {"attention", "cld", "mha", 205, 202, 1},
+      {"attention", "cld", "mha-f16", 217, 213, 13},
+      {"heptv2", "cld", "decomposed-f16", 534, 499, 46},
+      {"heptv2", "cld", "attention24-bool", 485, 447, 14},
+      {"heptv2", "cld", "attention24-bool-f16", 517, 478, 43},
+      {"heptv2", "cld", "attention24-float", 486, 448, 14},
+      {"heptv2", "cld", "attention24-float-f16", 518, 479, 43},
+      {"heptv2", "cld", "attention24-nonpad", 486, 448, 15},
+      {"heptv2", "cld", "attention24-nonpad-f16", 518, 479, 44},
+      {"heptv2", "cld", "mha", 486, 448, 14},
+      {"heptv2", "cld", "mha-f16", 518, 479, 43},
   };
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
     assay_error err = {0};
     assay_mlpf_config c;
     check_ok(assay_mlpf_config_init_preset(CASES[i].arch, CASES[i].preset, &c, &err), &err, "");
-    const assay_mlpf_graph_options fixed_shape = {.static_b = 1, .static_n = 200};
-    assay_graph *dynamic = build(&c, &DYNAMIC), *fixed = build(&c, &fixed_shape);
+    assay_mlpf_graph_options symbolic = DYNAMIC, one_shape = {.static_b = 1, .static_n = 200};
+    for (size_t f = 0; f < N_FORMS; f++)
+      if (CASES[i].form != NULL && strcmp(FORMS[f].name, CASES[i].form) == 0)
+        symbolic.plan = one_shape.plan = &FORMS[f].plan;
+    assay_graph *dynamic = build(&c, &symbolic), *fixed = build(&c, &one_shape);
     const size_t n_dynamic = assay_graph_count_nodes(dynamic, NULL);
     const size_t n_static = assay_graph_count_nodes(fixed, NULL);
-    if (n_dynamic != CASES[i].n_dynamic || n_static != CASES[i].n_static) {
-      fail_msg("%s %s: %zu nodes dynamic, %zu static, expected %zu and %zu", CASES[i].arch,
-               CASES[i].preset, n_dynamic, n_static, CASES[i].n_dynamic, CASES[i].n_static);
+    const size_t n_casts = assay_graph_count_nodes(dynamic, "Cast");
+    if (n_dynamic != CASES[i].n_dynamic || n_static != CASES[i].n_static ||
+        n_casts != CASES[i].n_casts) {
+      fail_msg("%s %s %s: %zu nodes dynamic (%zu Casts), %zu static, expected %zu (%zu) and %zu",
+               CASES[i].arch, CASES[i].preset, CASES[i].form ? CASES[i].form : "default", n_dynamic,
+               n_casts, n_static, CASES[i].n_dynamic, CASES[i].n_casts, CASES[i].n_static);
     }
     assay_graph_destroy(dynamic);
     assay_graph_destroy(fixed);
@@ -409,6 +507,88 @@ static void the_configuration_is_in_the_metadata(void **state) {
     assay_json_destroy(tree);
     assay_onnx_info_close(info);
     assay_graph_destroy(graph);
+  }
+}
+
+/* ---- named blocks ---- */
+
+static void check_blocks(const assay_graph *graph, const char *const *names, size_t n) {
+  assay_error err = {0};
+  assay_buf bytes = {0}, copy = {0};
+  assay_onnx_info *info = reread(graph);
+  const char *text = assay_onnx_info_metadata_value(info, "assay.blocks");
+  const char *values[64];
+  assay_json *tree = NULL;
+  assert_non_null(text);
+  check_ok(assay_json_parse(text, strlen(text), &tree, &err), &err, "metadata");
+  assert_int_equal(assay_json_len(tree), n);
+  for (size_t i = 0; i < n; i++) {
+    const assay_json *item = assay_json_at(tree, i);
+    assert_string_equal(assay_json_string(assay_json_get(item, "block")), names[i]);
+    values[i] = assay_json_string(assay_json_get(item, "value"));
+  }
+  check_ok(assay_graph_serialize(graph, &bytes, &err), &err, "serialize");
+  check_ok(assay_onnx_expose(bytes.data, bytes.size_bytes, values, n, &copy, &err), &err, "expose");
+  assay_buf_reset(&copy);
+  assay_buf_reset(&bytes);
+  assay_json_destroy(tree);
+  assay_onnx_info_close(info);
+}
+
+/* In the order of the model, each a value of the graph. */
+static void blocks_are_named_in_the_metadata(void **state) {
+  (void)state;
+  static const char *const ATTENTION[] = {"nn0",
+                                          "backbone.0.attention",
+                                          "backbone.0",
+                                          "backbone.1.attention",
+                                          "backbone.1",
+                                          "classification_readout.attention",
+                                          "classification_readout",
+                                          "regression_readout.attention",
+                                          "regression_readout",
+                                          "classification_norm",
+                                          "regression_norm",
+                                          "nn_binary_particle",
+                                          "nn_pid",
+                                          "nn_pt",
+                                          "nn_eta",
+                                          "nn_sin_phi",
+                                          "nn_cos_phi",
+                                          "nn_energy"};
+  static const char *const HEPTV2[] = {"_nn0_id",
+                                       "_backbone_id.0.permutation",
+                                       "_backbone_id.0.attention",
+                                       "_backbone_id.0",
+                                       "_backbone_id.1.permutation",
+                                       "_backbone_id.1.attention",
+                                       "_backbone_id.1",
+                                       "_nn0_reg",
+                                       "_backbone_reg.0.permutation",
+                                       "_backbone_reg.0.attention",
+                                       "_backbone_reg.0",
+                                       "_backbone_reg.1.permutation",
+                                       "_backbone_reg.1.attention",
+                                       "_backbone_reg.1",
+                                       "nn_binary_particle",
+                                       "nn_pid",
+                                       "nn_pt",
+                                       "nn_eta",
+                                       "nn_sin_phi",
+                                       "nn_cos_phi",
+                                       "nn_energy"};
+  for (size_t f = 0; f <= N_FORMS; f++) {
+    assay_mlpf_graph_options options = DYNAMIC;
+    options.plan = f == N_FORMS ? NULL : &FORMS[f].plan;
+    const assay_mlpf_config a = small_config("attention", none);
+    const assay_mlpf_config h = small_config("heptv2", split_backbone);
+    assay_graph *attention = build(&a, &options);
+    check_blocks(attention, ATTENTION, sizeof ATTENTION / sizeof *ATTENTION);
+    assay_graph_destroy(attention);
+    options.expose_permutations = f % 2 == 0;
+    assay_graph *heptv2 = build(&h, &options);
+    check_blocks(heptv2, HEPTV2, sizeof HEPTV2 / sizeof *HEPTV2);
+    assay_graph_destroy(heptv2);
   }
 }
 
@@ -502,6 +682,59 @@ static void regions_that_are_no_number_of_regions_are_refused(void **state) {
   }
 }
 
+static void a_weight_that_float16_cannot_hold_is_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *arch, *name;
+    float value;
+    const char *text; /* NULL: fine */
+  } CASES[] = {
+      {"attention", "backbone.1.mha.in_proj_weight", 65536.0f,
+       "weight 'backbone.1.mha.in_proj_weight' holds 65536 at element 5, and float16 ends at "
+       "65504"},
+      {"attention", "backbone.1.mha.out_proj.bias", -65505.0f, "holds -65505 at element 5"},
+      {"attention", "backbone.1.mha.out_proj.bias", NAN, "at element 5"},
+      {"attention", "backbone.1.mha.out_proj.bias", 65504.0f, NULL},
+      {"attention", "regression_readout.mha.in_proj_bias", INFINITY, "holds inf at element 5"},
+      {"attention", "backbone.1.seq.0.weight", 1e9f, NULL}, /* FP32 in this plan */
+      {"heptv2", "backbone.0.w_k.weight", 1e9f, "weight 'backbone.0.w_k.weight' holds 1e+09"},
+      {"heptv2", "backbone.0.norm1.weight", 1e9f, NULL},
+      {"heptv2", "backbone.0.attn.out_linear.weight", 7e4f, "holds 70000 at element 5"},
+  };
+  const assay_mlpf_graph_options options = {.plan = &FORMS[0].plan};
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    assay_error err = {0};
+    assay_graph *graph = NULL;
+    const assay_mlpf_config c = small_config(CASES[i].arch, none);
+    assay_tensor_map weights = seeded(&c);
+    assay_tensor_f32(assay_tensor_map_find(&weights, CASES[i].name))[5] = CASES[i].value;
+    const assay_status st = assay_mlpf_graph_build(&c, &weights, &options, &graph, &err);
+    assert_int_equal(st, CASES[i].text == NULL ? ASSAY_OK : ASSAY_E_UNSUPPORTED);
+    if (CASES[i].text != NULL && strstr(err.text, CASES[i].text) == NULL)
+      fail_msg("'%s': '%s'", CASES[i].text, err.text);
+    assay_graph_destroy(graph);
+    assay_tensor_map_reset(&weights);
+  }
+}
+
+/* A query that no weight of its own overflows, but its projection does. */
+static void a_folded_query_that_float16_cannot_hold_is_refused(void **state) {
+  (void)state;
+  assay_error err = {0};
+  assay_graph *graph = NULL;
+  const assay_mlpf_graph_options options = {.plan = &FORMS[0].plan};
+  const assay_mlpf_config c = small_config("attention", none);
+  assay_tensor_map weights = seeded(&c);
+  assay_tensor *w = assay_tensor_map_find(&weights, "classification_readout.mha.in_proj_weight");
+  for (size_t i = 0; i < 16; i++) assay_tensor_f32(w)[i] = i % 2 == 0 ? 6e4f : -6e4f;
+  float *q = assay_tensor_f32(assay_tensor_map_find(&weights, "classification_query"));
+  for (size_t i = 0; i < 16; i++) q[i] = i % 2 == 0 ? 1.0f : -1.0f;
+  assert_int_equal(assay_mlpf_graph_build(&c, &weights, &options, &graph, &err),
+                   ASSAY_E_UNSUPPORTED);
+  if (strstr(err.text, "'q', made of weights, would be ") == NULL) fail_msg("'%s'", err.text);
+  assay_tensor_map_reset(&weights);
+}
+
 static void running_out_of_memory_is_reported(void **state) {
   (void)state;
   for (size_t a = 0; a < 2; a++) {
@@ -526,43 +759,54 @@ static void running_out_of_memory_is_reported(void **state) {
 
 /* ---- files for the checker ---- */
 
+/* form NULL: the default. */
 static assay_status write_variant(const char *folder, const char *arch, const struct variant *v,
-                                  bool is_static, assay_error *err) {
+                                  const struct form *form, bool is_static, assay_error *err) {
   const assay_mlpf_config c = small_config(arch, v->change);
   assay_mlpf_graph_options options = is_static ? STATIC : DYNAMIC;
   options.expose_permutations = true;
+  if (form != NULL) options.plan = &form->plan;
   assay_graph *graph = build(&c, &options);
   char *name =
-      assay_format("%s/%s-%s-%s.onnx", folder, arch, v->name, is_static ? "static" : "dynamic");
+      assay_format("%s/%s-%s-%s%s%s.onnx", folder, arch, v->name, is_static ? "static" : "dynamic",
+                   form ? "-" : "", form ? form->name : "");
   assay_status st = name == NULL ? assay_fail_memory(err, 0) : assay_graph_save(graph, name, err);
   assay_free(name);
   assay_graph_destroy(graph);
   return st;
 }
 
+/* Every variant in the default form, and those that forms differ in, in every form. */
 static int write_all(const char *folder) {
-  for (size_t i = 0; i < 4 * N_VARIANTS; i++) {
-    assay_error err = {0};
-    const char *arch = ARCHS[i & 1];
-    if (!applies(&VARIANTS[i / 4], arch)) continue;
-    if (write_variant(folder, arch, &VARIANTS[i / 4], (i & 2) != 0, &err)) {
-      fprintf(stderr, "%s\n", err.text);
-      return 1;
+  for (size_t i = 0; i < 4 * N_VARIANTS; i++)
+    for (size_t f = 0; f <= N_FORMS; f++) {
+      assay_error err = {0};
+      const struct variant *v = &VARIANTS[i / 4];
+      const char *arch = ARCHS[i & 1];
+      const struct form *form = f == 0 ? NULL : &FORMS[f - 1];
+      if (!applies(v, arch) || (form != NULL && !concerns_forms(v))) continue;
+      if (write_variant(folder, arch, v, form, (i & 2) != 0, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+      }
     }
-  }
   return 0;
 }
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_variant_has_the_interface_and_operators_it_should),
+      cmocka_unit_test(every_form_has_the_operators_it_should),
       cmocka_unit_test(the_presets_have_so_many_nodes),
       cmocka_unit_test(permutations_become_outputs_when_asked_for),
       cmocka_unit_test(the_configuration_is_in_the_metadata),
+      cmocka_unit_test(blocks_are_named_in_the_metadata),
       cmocka_unit_test(equal_models_give_equal_files),
       cmocka_unit_test(shapes_that_cannot_be_are_refused),
       cmocka_unit_test(weights_of_another_model_are_refused),
       cmocka_unit_test(regions_that_are_no_number_of_regions_are_refused),
+      cmocka_unit_test(a_weight_that_float16_cannot_hold_is_refused),
+      cmocka_unit_test(a_folded_query_that_float16_cannot_hold_is_refused),
       cmocka_unit_test(running_out_of_memory_is_reported),
   };
   if (argc == 3 && strcmp(argv[1], "--write") == 0) return write_all(argv[2]);
