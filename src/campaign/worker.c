@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "campaign/candidates.h"
 #include "campaign/cgroup.h"
+#include "campaign/fallback.h"
 #include "campaign/session_plan.h"
 #include "measure/loop.h"
 #include "package/npz.h"
@@ -125,15 +126,32 @@ static assay_status load_library(worker *w, assay_error *err) {
   return ASSAY_OK;
 }
 
+/* A session that was refused; in a placement run with the names of the nodes that it was refused
+ * for. */
+static assay_status refuse_session(worker *w, const assay_session_plan *plan, assay_status st,
+                                   const assay_error *why, assay_error *err) {
+  char names[ASSAY_ERROR_TEXT_BYTES / 2];
+  char *log_path = assay_path_join(w->folder, ASSAY_WORKER_LOG_FILE);
+  bool named =
+      w->task->mode == ASSAY_WORKER_PLACEMENT && assay_fallback_was_refused(why->text) &&
+      log_path != NULL && fflush(w->log) == 0 &&
+      assay_fallback_name(w->ort, &plan->spec, log_path, names, sizeof names, NULL) == ASSAY_OK;
+  assay_free(log_path);
+  return named ? assay_fail(err, st, "no session without the CPU: %s", names)
+               : assay_fail(err, st, "%s", why->text);
+}
+
 static assay_status open_planned_session(worker *w, assay_session_plan *plan, assay_error *err) {
+  assay_error why = {0};
+
   plan->spec.model_path = w->task->model_path;
   ASSAY_TRY(assay_session_plan_options(plan, w->facts->options_sha256, &w->facts->options, err));
   mark(w, ASSAY_STAGE_SESSION);
   int64_t start_ns = assay_clock_raw_ns();
-  assay_status st = assay_ort_session_open(w->ort, &plan->spec, &w->session, err);
+  assay_status st = assay_ort_session_open(w->ort, &plan->spec, &w->session, &why);
   int64_t end_ns = assay_clock_raw_ns();
   if (st == ASSAY_E_MISSING) w->facts->stage = ASSAY_STAGE_PROVIDER;
-  if (st) return st;
+  if (st) return refuse_session(w, plan, st, &why, err);
   w->facts->session_create_ns = end_ns - start_ns;
   return assay_sha256_file(w->task->model_path, w->facts->model_sha256, /*out_size_bytes=*/NULL,
                            err);
