@@ -5,6 +5,7 @@
 #   make demo          qualifies both models on the CPU; demo/report/report.html
 #   make check         all tests; ends with "N passed, N failed, N skipped"
 #   make campaign-cpu  the fourteen controlled cases on the CPU; campaign-cpu/report/report.html
+#   make providers     WebGPU on software Vulkan and OpenVINO, into deps/; the tests then run on them, too
 #   make bench         evaluator and readers against PyTorch and others, harness against a bare loop, sampler
 #   make chaos         kills a small campaign at 50 random moments and completes it again (COUNT=50 SEED=…)
 #   make flip          changes a finished package in 500 places; verify must name the file each time (COUNT=500 SEED=…)
@@ -15,7 +16,7 @@
 
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: all deps build check demo campaign-cpu bench chaos flip fuzz clean
+.PHONY: all deps build check providers demo campaign-cpu bench chaos flip fuzz clean
 
 DEMO     := demo
 CAMPAIGN := campaign-cpu
@@ -38,6 +39,9 @@ campaign-cpu: build
 check: build
 	@scripts/deps.sh ort-versions onnx
 	@scripts/check.sh
+
+providers: deps
+	@scripts/providers.sh
 
 bench: build
 	@bench/evaluator/run.sh

@@ -1,0 +1,28 @@
+#!/bin/sh
+# tests/providers/openvino.sh ASSAY: both models qualify on OpenVINO's CPU device, each compiled into one node, with
+# dynamic and with static shapes, and with dynamic ones that the runtime fixes.
+. "$(dirname "$0")/lib.sh"
+warm openvino
+warm openvino 's|"static": false|"static": true|' fixed
+for shapes in dynamic static; do
+  for model in attention heptv2; do
+    "$assay" export --model $model --shapes $shapes --sweep 100,200 --batches 2 --batch-n 100 --name $model-$shapes \
+      -o $model-$shapes >/dev/null
+  done
+done
+run="$assay run --iterations 2 --warmup 1 --placement-runs 2"
+expect 0 $run --runtime openvino.json --bundle attention-dynamic --bundle attention-static --bundle heptv2-dynamic \
+  --bundle heptv2-static -o package
+says out.txt QUALIFIED
+expect 0 $run --runtime fixed.json --bundle attention-dynamic --bundle heptv2-dynamic -o fixed
+for case in b1-n100 b1-n200 b2-n100; do
+  b=${case#b}
+  says fixed/runs/fixed/heptv2-dynamic/$case/timing/result.json "\"B\": \"${b%-*}\"" "\"N\": \"${case#*-n}\""
+done
+for package in package fixed; do expect 0 "$assay" verify $package; done
+
+# A runtime that cannot be had is status 3 with the reason, in seconds, and so is a plug-in that offers nothing here.
+"$assay" doctor --runtime openvino.json --show | sed 's|"device_type": "CPU"|"device_type": "GPU"|' >gpu.json
+expect 3 "$assay" doctor --runtime gpu.json
+says out.txt "runtime 'gpu.json'" OpenVINOExecutionProvider
+echo "both models qualify, compiled"
