@@ -3,6 +3,7 @@
 #include "report/junit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char *const mode_words[] = {"timing", "placement"};
 

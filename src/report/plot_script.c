@@ -10,14 +10,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "report/plot_parts.h"
 
-#define SERIES_MAX   8    /* of one figure: as many as there are styles */
-#define DETAIL_MAX   12   /* figures of single groups */
-#define PANELS_MAX   4    /* cases in a figure of samples */
-#define POINTS_MAX   1000 /* of one drawn series of samples; more are thinned, extremes kept */
-#define LABEL_POINTS 44   /* code points of a label; longer ones lose their middle */
-#define HEAD_POINTS  22   /* the same of a head, which stands below an axis */
-#define RATIO        0.72 /* usual height over width */
+#define PANELS_MAX   4  /* cases in a figure of samples */
+#define LABEL_POINTS 44 /* code points of a label; longer ones lose their middle */
+#define HEAD_POINTS  22 /* the same of a head, which stands below an axis */
 
 /* ---- labels ---- */
 
@@ -60,18 +57,18 @@ static void put_style(assay_sink *sink, size_t i) {
   static const struct {
     const char *colour;
     int point, dash;
-  } styles[SERIES_MAX] = {{"#0072b2", 7, 1},  {"#d55e00", 5, 2}, {"#009e73", 9, 3},
-                          {"#cc79a7", 13, 4}, {"#8a6d00", 6, 5}, {"#56b4e9", 4, 1},
-                          {"#e69f00", 8, 2},  {"#7f7f7f", 12, 3}};
-  i %= SERIES_MAX;
+  } styles[ASSAY_PLOT_SERIES_MAX] = {{"#0072b2", 7, 1},  {"#d55e00", 5, 2}, {"#009e73", 9, 3},
+                                     {"#cc79a7", 13, 4}, {"#8a6d00", 6, 5}, {"#56b4e9", 4, 1},
+                                     {"#e69f00", 8, 2},  {"#7f7f7f", 12, 3}};
+  i %= ASSAY_PLOT_SERIES_MAX;
   assay_sink_putf(sink, "lc rgb \"%s\" pt %d dt %d ps 0.9 lw 1.4", styles[i].colour,
                   styles[i].point, styles[i].dash);
 }
 
 /* ---- the list ---- */
 
-static assay_plot_script *add(assay_plot_scripts *scripts, const char *kind, size_t number,
-                              double height, assay_status *st, assay_error *err) {
+assay_plot_script *assay_plot_add(assay_plot_scripts *scripts, const char *kind, size_t number,
+                                  double height, assay_status *st, assay_error *err) {
   if (scripts->n == scripts->cap) {
     size_t cap = scripts->cap ? 2 * scripts->cap : 16;
     void *block = scripts->items;
@@ -88,7 +85,7 @@ static assay_plot_script *add(assay_plot_scripts *scripts, const char *kind, siz
 }
 
 /* Takes the script added last away again: it has nothing to show. */
-static void drop(assay_plot_scripts *scripts) {
+void assay_plot_drop(assay_plot_scripts *scripts) {
   assay_plot_script *script = &scripts->items[--scripts->n];
   assay_sink_reset(&script->title);
   assay_sink_reset(&script->caption);
@@ -96,30 +93,40 @@ static void drop(assay_plot_scripts *scripts) {
 }
 
 void assay_plot_scripts_reset(assay_plot_scripts *scripts) {
-  while (scripts->n) drop(scripts);
+  while (scripts->n) assay_plot_drop(scripts);
   assay_free(scripts->items);
   *scripts = (assay_plot_scripts){0};
 }
 
 /* ---- groups that share a figure: same inputs, same precision ---- */
 
-typedef struct figure {
-  const assay_view *view;
-  const assay_view_group *first; /* whose inputs and precision the figure shows */
-  size_t number;                 /* of the figures of its kind, from 0 */
-} figure;
-
-static bool is_in(const figure *f, const assay_view_group *group) {
+bool assay_plot_is_in(const assay_plot_figure *f, const assay_view_group *group) {
   return assay_view_groups_match(group, f->first);
 }
 
-static void put_inputs(const figure *f, assay_sink *sink) {
+void assay_plot_put_inputs(const assay_plot_figure *f, assay_sink *sink) {
   assay_sink_putf(sink, "%s, %s", assay_view_inputs_words(f->first->inputs),
                   f->first->precision ? f->first->precision : "unknown precision");
 }
 
 static double p50_ms(const assay_view_row *row) {
   return assay_view_timing(row)->stats.percentiles[0].value_ns / 1e6;
+}
+
+/* One series of sizes, "N value" in $d<g>. Sizes that were chosen are joined by lines; those that
+ * events happen to have are not. */
+void assay_plot_put_series(assay_sink *plots, const assay_plot_figure *f, size_t g, size_t n_series,
+                           const char *end) {
+  bool chosen = strcmp(f->first->inputs, "controlled") == 0;
+  assay_sink_putf(plots, "%s$d%zu using 1:2 with %s ", n_series ? ", \\\n" : "plot ", g,
+                  chosen ? "linespoints" : "points");
+  put_style(plots, n_series);
+  assay_sink_put(plots, " title ");
+  put_series_name(plots, &f->view->groups[g], end);
+}
+
+void assay_plot_put_left_out(assay_sink *caption, size_t n) {
+  if (n) assay_sink_putf(caption, " %zu further models and runtimes are in table.csv.", n);
 }
 
 /* ---- latency against N ---- */
@@ -131,7 +138,8 @@ static bool is_scaling_row(const assay_view_row *row, size_t g) {
 
 /* "N p50 low high" of the group's rows with B = 1, ms; an end that is absent is the value itself.
  * Returns the slope of log p50 over log N by least squares, or NaN for fewer than two sizes. */
-static double put_scaling_data(const figure *f, size_t g, assay_sink *body, size_t *out_n) {
+static double put_scaling_data(const assay_plot_figure *f, size_t g, assay_sink *body,
+                               size_t *out_n) {
   double sx = 0, sy = 0, sxx = 0, sxy = 0, n = 0;
   assay_sink_putf(body, "$d%zu << EOD\n", g);
   for (size_t r = 0; r < f->view->n_rows; r++) {
@@ -151,13 +159,14 @@ static double put_scaling_data(const figure *f, size_t g, assay_sink *body, size
   return n >= 2 && spread > 1e-9 ? (n * sxy - sx * sy) / spread : nan("");
 }
 
-static void put_size_tics(const figure *f, bool (*fits)(const assay_view_row *, size_t),
-                          int64_t (*size)(const assay_view_row *), assay_sink *body) {
+void assay_plot_put_size_tics(const assay_plot_figure *f,
+                              bool (*fits)(const assay_view_row *, size_t),
+                              int64_t (*size)(const assay_view_row *), assay_sink *body) {
   int64_t seen[16];
   size_t n = 0;
   for (size_t r = 0; r < f->view->n_rows && n < 16; r++) {
     const assay_view_row *row = &f->view->rows[r];
-    if (!is_in(f, &f->view->groups[row->group]) || !fits(row, row->group)) continue;
+    if (!assay_plot_is_in(f, &f->view->groups[row->group]) || !fits(row, row->group)) continue;
     size_t i = 0;
     while (i < n && seen[i] != size(row)) i++;
     if (i == n) seen[n++] = size(row);
@@ -177,27 +186,28 @@ static void put_size_tics(const figure *f, bool (*fits)(const assay_view_row *, 
   assay_sink_putf(body, "set xrange [%.9g:%.9g]\n", (double)least / 1.3, (double)most * 1.3);
 }
 
-static int64_t row_n(const assay_view_row *row) {
+int64_t assay_plot_row_n(const assay_view_row *row) {
   return row->manifest_case->n;
 }
 
 /* The key stands below, one line a series; the figure grows with it. */
-static void put_key(assay_plot_script *script, size_t n_series) {
+void assay_plot_put_key(assay_plot_script *script, size_t n_series) {
   script->height += 0.045 * (double)(n_series > 1 ? n_series - 1 : 0);
   assay_sink_put(&script->body,
                  "set key outside bottom center maxcols 1 samplen 3 spacing 1.1 height 0.8\n");
 }
 
-static assay_status latency(const figure *f, assay_plot_scripts *scripts, assay_error *err) {
+static assay_status latency(const assay_plot_figure *f, assay_plot_scripts *scripts,
+                            assay_error *err) {
   assay_status st = ASSAY_OK;
-  assay_plot_script *s = add(scripts, "latency", f->number, RATIO, &st, err);
+  assay_plot_script *s = assay_plot_add(scripts, "latency", f->number, ASSAY_PLOT_RATIO, &st, err);
   if (st) return st;
   assay_sink plots = {0};
   size_t n_series = 0, n_left_out = 0;
   for (size_t g = 0; g < f->view->n_groups; g++) {
     size_t n = 0;
-    if (!is_in(f, &f->view->groups[g])) continue;
-    if (n_series == SERIES_MAX) {
+    if (!assay_plot_is_in(f, &f->view->groups[g])) continue;
+    if (n_series == ASSAY_PLOT_SERIES_MAX) {
       n_left_out++;
       continue;
     }
@@ -205,31 +215,27 @@ static assay_status latency(const figure *f, assay_plot_scripts *scripts, assay_
     if (n == 0) continue;
     char end[32] = "";
     if (!isnan(slope)) (void)snprintf(end, sizeof end, ", slope %.2f", slope);
-    assay_sink_putf(&plots, "%s$d%zu using 1:2:3:4 with yerrorbars ", n_series ? ", \\\n" : "plot ",
-                    g);
+    assay_plot_put_series(&plots, f, g, n_series, end);
+    assay_sink_putf(&plots, ", $d%zu using 1:2:3:4 with yerrorbars ", g);
     put_style(&plots, n_series);
-    assay_sink_putf(&plots, " notitle, $d%zu using 1:2 with linespoints ", g);
-    put_style(&plots, n_series);
-    assay_sink_put(&plots, " title ");
-    put_series_name(&plots, &f->view->groups[g], end);
+    assay_sink_put(&plots, " notitle");
     n_series++;
   }
   assay_sink_put(&s->body, "set logscale xy\nset xlabel \"N, padded elements of one event\"\n"
                            "set ylabel \"p50 of one call (ms)\"\nset format y \"%g\"\n");
-  put_size_tics(f, is_scaling_row, row_n, &s->body);
-  put_key(s, n_series);
+  assay_plot_put_size_tics(f, is_scaling_row, assay_plot_row_n, &s->body);
+  assay_plot_put_key(s, n_series);
   assay_sink_put(&s->body, assay_sink_text(&plots));
   assay_sink_put(&s->body, "\n");
   assay_sink_put(&s->title, "Latency against N: ");
-  put_inputs(f, &s->title);
+  assay_plot_put_inputs(f, &s->title);
   assay_sink_put(
       &s->caption,
       "Batches of one event. Bars are 95 % intervals of the median; the slope is the exponent of N "
       "by least squares over all sizes.");
-  if (n_left_out)
-    assay_sink_putf(&s->caption, " %zu further models and runtimes are in table.csv.", n_left_out);
+  assay_plot_put_left_out(&s->caption, n_left_out);
   assay_sink_reset(&plots);
-  if (n_series == 0) drop(scripts);
+  if (n_series == 0) assay_plot_drop(scripts);
   return st;
 }
 
@@ -283,14 +289,15 @@ static size_t put_batch_data(const assay_view *view, size_t g, int64_t n, assay_
   return n_pairs;
 }
 
-static assay_status batch(const figure *f, assay_plot_scripts *scripts, assay_error *err) {
+static assay_status batch(const assay_plot_figure *f, assay_plot_scripts *scripts,
+                          assay_error *err) {
   assay_status st = ASSAY_OK;
-  assay_plot_script *s = add(scripts, "batch", f->number, RATIO, &st, err);
+  assay_plot_script *s = assay_plot_add(scripts, "batch", f->number, ASSAY_PLOT_RATIO, &st, err);
   if (st) return st;
   assay_sink plots = {0};
   size_t n_series = 0;
-  for (size_t g = 0; g < f->view->n_groups && n_series < SERIES_MAX; g++) {
-    int64_t n = is_in(f, &f->view->groups[g]) ? batch_size_n(f->view, g) : 0;
+  for (size_t g = 0; g < f->view->n_groups && n_series < ASSAY_PLOT_SERIES_MAX; g++) {
+    int64_t n = assay_plot_is_in(f, &f->view->groups[g]) ? batch_size_n(f->view, g) : 0;
     if (n == 0 || put_batch_data(f->view, g, n, &s->body) < 2) continue;
     char end[32];
     (void)snprintf(end, sizeof end, ", N=%" PRId64, n);
@@ -303,14 +310,14 @@ static assay_status batch(const figure *f, assay_plot_scripts *scripts, assay_er
   assay_sink_put(&s->body, "set logscale x 2\nset xlabel \"B, events in a batch\"\n"
                            "set ylabel \"p50 of one call / B (ms)\"\nset yrange [0:*]\nset offsets "
                            "graph 0.05, graph 0.05\n");
-  put_key(s, n_series);
+  assay_plot_put_key(s, n_series);
   assay_sink_put(&s->body, assay_sink_text(&plots));
   assay_sink_put(&s->body, "\n");
   assay_sink_put(&s->title, "Latency per event against batch size: ");
-  put_inputs(f, &s->title);
+  assay_plot_put_inputs(f, &s->title);
   assay_sink_put(&s->caption, "A flat line means that batching neither helps nor hurts.");
   assay_sink_reset(&plots);
-  if (n_series == 0) drop(scripts);
+  if (n_series == 0) assay_plot_drop(scripts);
   return st;
 }
 
@@ -403,21 +410,22 @@ static double offset(size_t series, size_t n_series) {
   return n_series < 2 ? 0 : -0.3 + 0.6 * (double)series / (double)(n_series - 1);
 }
 
-static size_t count_groups(const figure *f) {
+static size_t count_groups(const assay_plot_figure *f) {
   size_t n = 0;
-  for (size_t g = 0; g < f->view->n_groups; g++) n += is_in(f, &f->view->groups[g]);
-  return n < SERIES_MAX ? n : SERIES_MAX;
+  for (size_t g = 0; g < f->view->n_groups; g++) n += assay_plot_is_in(f, &f->view->groups[g]);
+  return n < ASSAY_PLOT_SERIES_MAX ? n : ASSAY_PLOT_SERIES_MAX;
 }
 
-static assay_status heads(const figure *f, assay_plot_scripts *scripts, assay_error *err) {
+static assay_status heads(const assay_plot_figure *f, assay_plot_scripts *scripts,
+                          assay_error *err) {
   assay_status st = ASSAY_OK;
-  assay_plot_script *s = add(scripts, "heads", f->number, RATIO, &st, err);
+  assay_plot_script *s = assay_plot_add(scripts, "heads", f->number, ASSAY_PLOT_RATIO, &st, err);
   if (st) return st;
   log_range range = {.least = 1, .most = 1}; /* the tolerance itself is in the picture */
   head_names names = {0};
   for (size_t r = 0; r < f->view->n_rows; r++) {
     const assay_view_row *row = &f->view->rows[r];
-    for (size_t h = 0; is_in(f, &f->view->groups[row->group]) && h < row->n_heads; h++) {
+    for (size_t h = 0; assay_plot_is_in(f, &f->view->groups[row->group]) && h < row->n_heads; h++) {
       if (multiple_of(&row->heads[h]) < 0) continue;
       if (head_position(&names, row->heads[h].name) < HEADS_MAX)
         see(&range, multiple_of(&row->heads[h]));
@@ -427,7 +435,7 @@ static assay_status heads(const figure *f, assay_plot_scripts *scripts, assay_er
   assay_sink plots = {0};
   size_t n_groups = count_groups(f), n_series = 0;
   for (size_t g = 0; g < f->view->n_groups && n_series < n_groups; g++) {
-    if (!is_in(f, &f->view->groups[g])) continue;
+    if (!assay_plot_is_in(f, &f->view->groups[g])) continue;
     assay_sink_putf(&s->body, "$d%zu << EOD\n", g);
     for (size_t r = 0; r < f->view->n_rows; r++) {
       const assay_view_row *row = &f->view->rows[r];
@@ -447,19 +455,19 @@ static assay_status heads(const figure *f, assay_plot_scripts *scripts, assay_er
   }
   put_log_axis(&range, &s->body);
   put_head_tics(&names, &s->body);
-  put_key(s, n_series);
+  assay_plot_put_key(s, n_series);
   assay_sink_put(&s->body, "set xlabel \"head\"\nset ylabel \"largest |error| / tolerance\"\n"
                            "plot 1 with lines lc rgb \"black\" lw 2 title \"tolerance\"");
   assay_sink_put(&s->body, assay_sink_text(&plots));
   assay_sink_put(&s->body, "\n");
   assay_sink_put(&s->title, "Error by head against its tolerance: ");
-  put_inputs(f, &s->title);
+  assay_plot_put_inputs(f, &s->title);
   assay_sink_put(
       &s->caption,
       "One point a case. Below the line is within tolerance; a point at 0 is an error of exactly "
       "zero, one at inf has another shape, type or class (NaN, infinite) than its reference.");
   assay_sink_reset(&plots);
-  if (names.n == 0) drop(scripts);
+  if (names.n == 0) assay_plot_drop(scripts);
   return st;
 }
 
@@ -485,8 +493,9 @@ static double truth_of(const assay_view *view, size_t g, const char *name, bool 
 }
 
 /* One series: of group g, or of the FP32 reference in its cases. Returns its number of points. */
-static size_t put_truth(const figure *f, size_t g, const head_names *names, const log_range *range,
-                        double shift, bool reference, size_t block, assay_sink *body) {
+static size_t put_truth(const assay_plot_figure *f, size_t g, const head_names *names,
+                        const log_range *range, double shift, bool reference, size_t block,
+                        assay_sink *body) {
   size_t n = 0;
   assay_sink_putf(body, "$d%zu << EOD\n", block);
   for (size_t i = 0; i < names->n; i++) {
@@ -500,17 +509,17 @@ static size_t put_truth(const figure *f, size_t g, const head_names *names, cons
 }
 
 /* One figure for each model: its runtimes and the FP32 reference, side by side. */
-static assay_status truth_of_bundle(const figure *f, const char *bundle, size_t number,
+static assay_status truth_of_bundle(const assay_plot_figure *f, const char *bundle, size_t number,
                                     assay_plot_scripts *scripts, assay_error *err) {
   assay_status st = ASSAY_OK;
-  assay_plot_script *s = add(scripts, "truth", number, RATIO, &st, err);
+  assay_plot_script *s = assay_plot_add(scripts, "truth", number, ASSAY_PLOT_RATIO, &st, err);
   if (st) return st;
-  size_t groups[SERIES_MAX] = {0}, n_groups = 0, n_points = 0;
+  size_t groups[ASSAY_PLOT_SERIES_MAX] = {0}, n_groups = 0, n_points = 0;
   head_names names = {0};
   log_range range = {0};
-  for (size_t g = 0; g < f->view->n_groups && n_groups + 1 < SERIES_MAX; g++) {
+  for (size_t g = 0; g < f->view->n_groups && n_groups + 1 < ASSAY_PLOT_SERIES_MAX; g++) {
     const assay_view_group *group = &f->view->groups[g];
-    if (!is_in(f, group) || strcmp(group->bundle, bundle) != 0) continue;
+    if (!assay_plot_is_in(f, group) || strcmp(group->bundle, bundle) != 0) continue;
     groups[n_groups++] = g;
     for (size_t h = 0; h < group->first->n_heads; h++)
       (void)head_position(&names, group->first->heads[h].name);
@@ -538,91 +547,39 @@ static assay_status truth_of_bundle(const figure *f, const char *bundle, size_t 
   }
   put_log_axis(&range, &s->body);
   put_head_tics(&names, &s->body);
-  put_key(s, n_groups + 1);
+  assay_plot_put_key(s, n_groups + 1);
   assay_sink_put(&s->body,
                  "set xlabel \"head\"\nset ylabel \"largest |value - FP64 reference|\"\n");
   assay_sink_put(&s->body, assay_sink_text(&plots));
   assay_sink_put(&s->body, "\n");
   assay_sink_putf(&s->title, "Distance from the FP64 reference, %s: ", bundle);
-  put_inputs(f, &s->title);
+  assay_plot_put_inputs(f, &s->title);
   assay_sink_put(&s->caption,
                  "Largest over all cases. Where the runtime stands no higher than the FP32 "
                  "reference, it is as "
                  "near to the truth as FP32 gets in the reference's own order of operations.");
   assay_sink_reset(&plots);
-  if (n_points == 0) drop(scripts);
+  if (n_points == 0) assay_plot_drop(scripts);
   return st;
 }
 
-static assay_status truth(const figure *f, size_t *number, assay_plot_scripts *scripts,
+static assay_status truth(const assay_plot_figure *f, size_t *number, assay_plot_scripts *scripts,
                           assay_error *err) {
   for (size_t g = 0; g < f->view->n_groups; g++) {
     const assay_view_group *group = &f->view->groups[g];
-    bool seen = !is_in(f, group);
+    bool seen = !assay_plot_is_in(f, group);
     for (size_t k = 0; k < g && !seen; k++) {
-      seen = is_in(f, &f->view->groups[k]) && strcmp(f->view->groups[k].bundle, group->bundle) == 0;
+      seen = assay_plot_is_in(f, &f->view->groups[k]) &&
+             strcmp(f->view->groups[k].bundle, group->bundle) == 0;
     }
     if (seen) continue;
-    if (*number == DETAIL_MAX) {
+    if (*number == ASSAY_PLOT_DETAIL_MAX) {
       scripts->n_left_out++;
       continue;
     }
     ASSAY_TRY(truth_of_bundle(f, group->bundle, (*number)++, scripts, err));
   }
   return ASSAY_OK;
-}
-
-/* ---- peak memory against N ---- */
-
-static bool has_rss(const assay_view_row *row, size_t g) {
-  const assay_result_process *process = &row->runs[ASSAY_VIEW_TIMING].result.process;
-  return row->group == g && row->manifest_case && row->manifest_case->b == 1 &&
-         row->manifest_case->n > 0 &&
-         row->runs[ASSAY_VIEW_TIMING].result.status == ASSAY_RESULT_DONE && process->known &&
-         process->max_rss_bytes > 0;
-}
-
-static assay_status memory(const figure *f, assay_plot_scripts *scripts, assay_error *err) {
-  assay_status st = ASSAY_OK;
-  assay_plot_script *s = add(scripts, "memory", f->number, RATIO, &st, err);
-  if (st) return st;
-  assay_sink plots = {0};
-  size_t n_series = 0;
-  for (size_t g = 0; g < f->view->n_groups && n_series < SERIES_MAX; g++) {
-    size_t n = 0;
-    if (!is_in(f, &f->view->groups[g])) continue;
-    assay_sink_putf(&s->body, "$d%zu << EOD\n", g);
-    for (size_t r = 0; r < f->view->n_rows; r++) {
-      const assay_view_row *row = &f->view->rows[r];
-      if (!has_rss(row, g)) continue;
-      double mib = (double)row->runs[ASSAY_VIEW_TIMING].result.process.max_rss_bytes / (1 << 20);
-      assay_sink_putf(&s->body, "%" PRId64 " %.9g\n", row->manifest_case->n, mib);
-      n++;
-    }
-    assay_sink_put(&s->body, "EOD\n");
-    if (n == 0) continue;
-    assay_sink_putf(&plots, "%s$d%zu using 1:2 with linespoints ", n_series ? ", \\\n" : "plot ",
-                    g);
-    put_style(&plots, n_series++);
-    assay_sink_put(&plots, " title ");
-    put_series_name(&plots, &f->view->groups[g], "");
-  }
-  assay_sink_put(&s->body, "set logscale x\nset xlabel \"N, padded elements of one event\"\n"
-                           "set ylabel \"peak RSS of the process (MiB)\"\nset yrange [0:*]\nset "
-                           "offsets 0, 0, graph 0.1, 0\n");
-  put_size_tics(f, has_rss, row_n, &s->body);
-  put_key(s, n_series);
-  assay_sink_put(&s->body, assay_sink_text(&plots));
-  assay_sink_put(&s->body, "\n");
-  assay_sink_put(&s->title, "Peak memory against N: ");
-  put_inputs(f, &s->title);
-  assay_sink_put(
-      &s->caption,
-      "High-water mark of the timing process over its whole life, libraries and inputs included; "
-      "batches of one event.");
-  assay_sink_reset(&plots);
-  if (n_series == 0) drop(scripts);
-  return st;
 }
 
 /* ---- placement ---- */
@@ -681,16 +638,18 @@ static void put_bars(const share *shares, size_t n, size_t at, const char **prov
   }
 }
 
-static assay_status placement(const figure *f, assay_plot_scripts *scripts, assay_error *err) {
+static assay_status placement(const assay_plot_figure *f, assay_plot_scripts *scripts,
+                              assay_error *err) {
   assay_status st = ASSAY_OK;
-  assay_plot_script *s = add(scripts, "placement", f->number, RATIO, &st, err);
+  assay_plot_script *s =
+      assay_plot_add(scripts, "placement", f->number, ASSAY_PLOT_RATIO, &st, err);
   if (st) return st;
   assay_sink blocks[PROVIDERS_MAX] = {0}, tics = {0};
   const char *providers[PROVIDERS_MAX];
   size_t n_bars = 0, n_providers = 0;
-  for (size_t g = 0; g < f->view->n_groups && n_bars < SERIES_MAX; g++) {
+  for (size_t g = 0; g < f->view->n_groups && n_bars < ASSAY_PLOT_SERIES_MAX; g++) {
     share shares[PROVIDERS_MAX];
-    size_t n = is_in(f, &f->view->groups[g]) ? sum_shares(f->view, g, shares) : 0;
+    size_t n = assay_plot_is_in(f, &f->view->groups[g]) ? sum_shares(f->view, g, shares) : 0;
     if (n == 0) continue;
     put_bars(shares, n, n_bars, providers, &n_providers, blocks);
     assay_sink_put(&tics, n_bars ? ", " : "");
@@ -707,7 +666,7 @@ static assay_status placement(const figure *f, assay_plot_scripts *scripts, assa
                   "set xlabel \"share (%%)\"\nset style fill pattern border lc rgb \"black\"\n",
                   assay_sink_text(&tics), -2 * (double)n_bars + 0.6);
   s->height = 0.3 + 0.14 * (double)n_bars;
-  put_key(s, n_providers);
+  assay_plot_put_key(s, n_providers);
   static const int patterns[PROVIDERS_MAX] = {3, 1, 2, 4, 5, 6};
   static const char *const colours[PROVIDERS_MAX] = {"#0072b2", "#d55e00", "#009e73",
                                                      "#cc79a7", "#8a6d00", "#7f7f7f"};
@@ -719,7 +678,7 @@ static assay_status placement(const figure *f, assay_plot_scripts *scripts, assa
   }
   assay_sink_put(&s->body, "\n");
   assay_sink_put(&s->title, "Nodes and host time by provider: ");
-  put_inputs(f, &s->title);
+  assay_plot_put_inputs(f, &s->title);
   assay_sink_put(
       &s->caption,
       "Of the largest case of each model on each runtime, from the profile of the executed graph.");
@@ -728,16 +687,18 @@ static assay_status placement(const figure *f, assay_plot_scripts *scripts, assa
     assay_sink_reset(&blocks[p]);
   }
   assay_sink_reset(&tics);
-  if (n_bars == 0) drop(scripts);
+  if (n_bars == 0) assay_plot_drop(scripts);
   return st;
 }
 
 /* ---- samples in time, and their distribution ---- */
 
-/* "index ms" of every sample, or of the least and the greatest of each of POINTS_MAX / 2 stretches.
+/* "index ms" of every sample, or of the least and the greatest of each of ASSAY_PLOT_POINTS_MAX / 2
+ * stretches.
  */
-static void put_series(const int64_t *samples, size_t n, assay_sink *body) {
-  size_t stretch = n <= POINTS_MAX ? 1 : (2 * n + POINTS_MAX - 1) / POINTS_MAX;
+static void put_order(const int64_t *samples, size_t n, assay_sink *body) {
+  size_t stretch =
+      n <= ASSAY_PLOT_POINTS_MAX ? 1 : (2 * n + ASSAY_PLOT_POINTS_MAX - 1) / ASSAY_PLOT_POINTS_MAX;
   for (size_t from = 0; from < n; from += stretch) {
     size_t to = from + stretch < n ? from + stretch : n, least = from, most = from;
     for (size_t i = from; i < to; i++) {
@@ -759,7 +720,8 @@ static int compare_samples(const void *a, const void *b) {
 /* "ms fraction" of the empirical distribution; both ends of a thinned one are kept. */
 static void put_distribution(int64_t *samples, size_t n, assay_sink *body) {
   qsort(samples, n, sizeof *samples, compare_samples);
-  size_t stretch = n <= POINTS_MAX ? 1 : (n + POINTS_MAX - 1) / POINTS_MAX;
+  size_t stretch =
+      n <= ASSAY_PLOT_POINTS_MAX ? 1 : (n + ASSAY_PLOT_POINTS_MAX - 1) / ASSAY_PLOT_POINTS_MAX;
   for (size_t i = 0; i < n; i += stretch) {
     assay_sink_putf(body, "%.9g %.6f\n", (double)samples[i] / 1e6, (double)(i + 1) / (double)n);
   }
@@ -787,7 +749,7 @@ static assay_status put_samples(const assay_view *view, const assay_view_row *ro
     return ASSAY_OK;
   }
   assay_sink_putf(body, "$s%zu << EOD\n", number);
-  put_series(samples, out->n_samples, body);
+  put_order(samples, out->n_samples, body);
   assay_sink_putf(body, "EOD\n$c%zu << EOD\n", number);
   put_distribution(samples, out->n_samples, body);
   assay_sink_put(body, "EOD\n");
@@ -816,7 +778,7 @@ static size_t choose_rows(const assay_view *view, size_t g, const assay_view_row
 }
 
 /* Three to six tics at round numbers over [low, high], and that range with a little room. */
-static void put_tics(const char *axis, double low, double high, assay_sink *body) {
+void assay_plot_put_tics(const char *axis, double low, double high, assay_sink *body) {
   static const double rounds[] = {1, 2, 2.5, 5, 10};
   double span = high > low ? high - low : fabs(high) * 0.1 + 1e-9;
   double decade = pow(10, floor(log10(span / 4))), step = 10 * decade;
@@ -842,8 +804,8 @@ static void put_panels(const panel *panels, size_t n, assay_sink *body) {
     put_quoted(body, panels[i].row->case_name);
     assay_sink_putf(body, " at graph 0,1.14 left\nset ylabel \"ms\" offset 1\nset xlabel \"%s\"\n",
                     last ? "timed call, in order" : "");
-    put_tics("x", 0, (double)panels[i].n_samples, body);
-    put_tics("y", panels[i].least_ms, panels[i].most_ms, body);
+    assay_plot_put_tics("x", 0, (double)panels[i].n_samples, body);
+    assay_plot_put_tics("y", panels[i].least_ms, panels[i].most_ms, body);
     assay_sink_putf(body,
                     "plot $s%zu using 1:2 with lines lc rgb \"#0072b2\" lw 1\nunset label 1\n", i);
     assay_sink_putf(body,
@@ -851,7 +813,7 @@ static void put_panels(const panel *panels, size_t n, assay_sink *body) {
                     "\"fraction\" offset 0\n"
                     "set xlabel \"%s\"\n",
                     last ? "latency of a call (ms)" : "");
-    put_tics("x", panels[i].least_ms, panels[i].most_ms, body);
+    assay_plot_put_tics("x", panels[i].least_ms, panels[i].most_ms, body);
     assay_sink_putf(body,
                     "set yrange [0:1.04]\nset ytics 0.5\n"
                     "plot $c%zu using 1:2 with steps lc rgb \"#d55e00\" lw 1.4\n",
@@ -868,7 +830,8 @@ static assay_status samples_of_group(const assay_view *view, size_t g, size_t nu
   size_t n = choose_rows(view, g, rows, &n_all);
   assay_status st = ASSAY_OK;
   if (n == 0) return ASSAY_OK;
-  assay_plot_script *s = add(scripts, "samples", number, 0.1 + 0.28 * (double)n, &st, err);
+  assay_plot_script *s =
+      assay_plot_add(scripts, "samples", number, 0.1 + 0.28 * (double)n, &st, err);
   if (st) return st;
   for (size_t i = 0; i < n && st == ASSAY_OK; i++) {
     st = put_samples(view, rows[i], n_shown, &s->body, &panels[n_shown], err);
@@ -882,28 +845,31 @@ static assay_status samples_of_group(const assay_view *view, size_t g, size_t nu
                               "show. Right: fraction of "
                               "calls that took no longer.");
   if (n_shown < n_all) assay_sink_putf(&s->caption, " %zu of %zu cases are drawn.", n_shown, n_all);
-  if (n_shown == 0) drop(scripts);
+  if (n_shown == 0) assay_plot_drop(scripts);
   return st;
 }
 
 /* ---- all of them ---- */
 
-typedef assay_status (*describe)(const figure *f, assay_plot_scripts *scripts, assay_error *err);
+typedef assay_status (*describe)(const assay_plot_figure *f, assay_plot_scripts *scripts,
+                                 assay_error *err);
 
 static assay_status build(const assay_view *view, assay_plot_scripts *out, assay_error *err) {
-  static const describe kinds[] = {latency, heads, memory, batch, placement};
-  size_t number = 0, n_truth = 0, n_samples = 0;
+  static const describe kinds[] = {latency, heads, assay_plot_memory, batch, placement};
+  size_t number = 0, n_truth = 0, n_samples = 0, n_memory = 0;
   for (size_t g = 0; g < view->n_groups; g++) {
-    figure f = {.view = view, .first = &view->groups[g], .number = number};
+    assay_plot_figure f = {.view = view, .first = &view->groups[g], .number = number};
     bool seen = false;
-    for (size_t k = 0; k < g && !seen; k++) seen = is_in(&f, &view->groups[k]);
+    for (size_t k = 0; k < g && !seen; k++) seen = assay_plot_is_in(&f, &view->groups[k]);
     if (seen) continue;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) ASSAY_TRY(kinds[k](&f, out, err));
     ASSAY_TRY(truth(&f, &n_truth, out, err));
     number++;
   }
+  for (size_t g = 0; g < view->n_groups; g++)
+    ASSAY_TRY(assay_plot_memory_time(view, g, &n_memory, out, err));
   for (size_t g = 0; g < view->n_groups; g++) {
-    if (n_samples == DETAIL_MAX) {
+    if (n_samples == ASSAY_PLOT_DETAIL_MAX) {
       out->n_left_out++;
     } else {
       ASSAY_TRY(samples_of_group(view, g, n_samples++, out, err));

@@ -90,6 +90,8 @@ static void is_the_same_twice_and_in_the_checksum_tree(void **state) {
                               .n_bundles = 1,
                               .n_cases = 3,
                               .hostile = true,
+                              .device = true,
+                              .repeated = true,
                               .fault = TESTPACK_NAN,
                               .fault_every = 3};
   make(&folder, &spec, package, sizeof package);
@@ -106,6 +108,13 @@ static void is_the_same_twice_and_in_the_checksum_tree(void **state) {
     assert_true(outcome.n_plots >= 6);
     assert_true(has_file(package, "latency.pdf") && has_file(package, "latency.png") &&
                 has_file(package, "latency.svg"));
+    static const char *const of_memory[] = {"memory", "memory-above", "memory-device",
+                                            "memory-time"};
+    for (size_t i = 0; i < sizeof of_memory / sizeof of_memory[0]; i++) {
+      char name[32];
+      (void)snprintf(name, sizeof name, "%s.svg", of_memory[i]);
+      if (!has_file(package, name)) fail_msg("there is no %s", name);
+    }
   }
   assert_false(has_file(package, ".draw.gp"));
   test_folder_close(&folder);
@@ -123,8 +132,8 @@ static void is_whole_without_gnuplot_and_says_so(void **state) {
     write_report(package, programs[i], &outcome);
     assert_int_equal(outcome.n_plots, 0);
     assert_non_null(strstr(outcome.note, "no plots"));
-    static const char *const names[] = {"report.html",   "table.csv", "heads.csv",
-                                        "placement.csv", "table.md",  "table.json"};
+    static const char *const names[] = {"report.html", "table.csv", "heads.csv", "placement.csv",
+                                        "memory.csv",  "table.md",  "table.json"};
     for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
       assert_true(has_file(package, names[k]));
     assay_buf page = {0};
@@ -141,7 +150,7 @@ static void is_whole_without_gnuplot_and_says_so(void **state) {
 static void draws_what_is_hostile_huge_zero_or_not_there(void **state) {
   (void)state;
   static const testpack_spec specs[] = {
-      {.n_runtimes = 1, .n_bundles = 1, .n_cases = 2, .zero_error = true},
+      {.n_runtimes = 1, .n_bundles = 1, .n_cases = 2, .zero_error = true, .no_samples = true},
       {.n_runtimes = 1, .n_bundles = 1, .n_cases = 2, .fault = TESTPACK_MISSING, .fault_every = 1},
       {.n_runtimes = 1,
        .n_bundles = 1,
