@@ -51,7 +51,10 @@ static const struct argp_option options[] = {
     {"calls", KEY_CALLS, "N", 0, "calls of the session, warm-up included", 0},
     {"elements", KEY_ELEMENTS, "N", 0,
      "padded elements of the case: tells scores of N x N from other square tensors", 0},
-    {"programs", KEY_PROGRAMS, "N", 0, "MIGraphX programs that make up the graph (default: one)",
+    {"programs", KEY_PROGRAMS, "N", 0,
+     "MIGraphX programs that the process compiled, together the graph (default: any number, each "
+     "of "
+     "them a whole graph)",
      0},
     {"allow", KEY_ALLOW, "KERNEL", 0,
      "an allowed kernel, such as FLASH_ATTENTION or efficient; may be repeated (default: every "

@@ -1,11 +1,16 @@
 /* Lines in which ONNX Runtime's CUDA provider says which attention kernel it takes.
  *
- * On stdout, coloured, one for each execution of a node, when
- * ORT_ENABLE_ATTENTION_KERNEL_DEBUG_INFO is set (1.20 and later; before, " FLASH_ATTENTION=1"
- * stands in place of SdpaKernel=): Operator=MultiHeadAttention Node=attn_0 DataType=fp16
- * SdpaKernel=FLASH_ATTENTION In the verbose log, for the operator Attention of ONNX's own domain,
- * without a node: ONNX Attention: using Flash Attention (…) Source: attention_kernel_options.cc and
- * core/providers/cuda/llm/attention.cc, 1.19 to 1.30. */
+ * On stdout, coloured, one for each execution of a node, when the variable
+ * ORT_ENABLE_ATTENTION_KERNEL_DEBUG_INFO is set (1.20 and later; 1.19 writes " FLASH_ATTENTION=1"
+ * in place of SdpaKernel=):
+ *
+ *     Operator=MultiHeadAttention Node=attn_0 DataType=fp16 SdpaKernel=FLASH_ATTENTION
+ *
+ * In the verbose log, for the operator Attention of ONNX's own domain, without a node:
+ *
+ *     ONNX Attention: using Flash Attention (…)
+ *
+ * Source: attention_kernel_options.cc and core/providers/cuda/llm/attention.cc, 1.19 to 1.30. */
 #ifndef ASSAY_FUSION_DISPATCH_H
 #define ASSAY_FUSION_DISPATCH_H
 

@@ -68,7 +68,8 @@ typedef struct assay_fusion_spec {
                              checks count; -1: not known */
   int64_t n_calls;        /* calls of the session; 0: not known */
   int64_t n_elems;        /* N: padded elements of the case, for scores [.., N, N]; 0: not known */
-  int64_t n_programs;     /* MIGraphX programs that make up one graph; 0: one each */
+  int64_t n_programs;     /* MIGraphX programs that the process compiled, together the graph; 0: not
+                             known, each is taken for a whole graph */
   int64_t pid;            /* in a profile of several processes: the one that counts; 0: there must
                              be only one */
   int64_t sm;             /* CUDA compute capability, such as 80 or 90; 0: not known */

@@ -116,6 +116,7 @@ static int by_number(const void *a, const void *b) {
 }
 
 static void judge_dispatches(const assay_gpu_list *list) {
+  if (list->n_dispatches == 0) return;
   qsort(list->dispatches, list->n_dispatches, sizeof *list->dispatches, by_number);
   for (size_t i = 1; i < list->n_dispatches; i++) {
     int64_t before = list->dispatches[i - 1], now = list->dispatches[i];

@@ -16,7 +16,7 @@
  *  - nothing follows it but the same program once more, or the next compile.
  * Without a trace the program that the driver prints counts, between "Compiling ..." and
  * "Complete(": it has no second printing, but its numbers prove it too.
- * Of a compile that is no evidence nothing counts, for or against.
+ * Of a compile that is no evidence nothing counts but a pass that was seen to round integers.
  *
  * Integers: instructions that make a floating value of an integer (convert) are counted in each
  * program; when there are more after a pass than before, that pass rounded integers. Those that the
