@@ -34,6 +34,8 @@ static const pattern known[] = {
     {"builtins", "range"},
     {"builtins", "xrange"},
     {"builtins", "slice"},
+    {"builtins", "Ellipsis"},
+    {"builtins", "NotImplemented"},
     {"builtins", "getattr"}, /* only as assay_pickle_globals_init lets it */
     {"_codecs", "encode"},
     {"copyreg", "_reconstructor"},
@@ -47,6 +49,8 @@ static const pattern known[] = {
     {"torch.cuda", "*Storage"},
     {"torch", "float*"},
     {"torch", "bfloat16"},
+    {"torch", "bcomplex32"},
+    {"torch", "bits*"},
     {"torch", "complex*"},
     {"torch", "int*"},
     {"torch", "uint*"},

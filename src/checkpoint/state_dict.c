@@ -173,33 +173,47 @@ static assay_status fail_module(const value *root, assay_error *err) {
                     named ? class->global.name : "unknown");
 }
 
-/* The dict of the model's tensors, and its path. */
-static assay_status find_dict(const assay_torch_file *file, const value **out,
+/* The entries of a dict, or of an object of a subclass of dict that was filled as dicts are; NULL
+ * for others. */
+static const assay_pickle_pairs *entries_of(const value *item) {
+  if (item->kind == ASSAY_PICKLE_DICT) return &item->pairs;
+  return item->kind == ASSAY_PICKLE_CALL && item->call->pairs.n > 0 ? &item->call->pairs : NULL;
+}
+
+static const value *find_entry(const assay_pickle_pairs *entries, const char *key) {
+  const value *found = NULL;
+  for (size_t i = 0; i < entries->n; i++)
+    if (assay_pickle_is_text(entries->at[i].key, key)) found = entries->at[i].value;
+  return found;
+}
+
+/* The entries with the model's tensors, and their path. */
+static assay_status find_dict(const assay_torch_file *file, const assay_pickle_pairs **out,
                               const char **out_path, assay_error *err) {
   static const char *const keys[] = {"model_state_dict", "state_dict"};
   const value *root = assay_torch_file_root(file);
-  if (root->kind == ASSAY_PICKLE_CALL && !assay_torch_file_find(file, root, &(size_t){0})) {
+  const assay_pickle_pairs *entries = entries_of(root);
+  if (entries == NULL && root->kind == ASSAY_PICKLE_CALL &&
+      !assay_torch_file_find(file, root, &(size_t){0})) {
     return fail_module(root, err);
   }
-  if (root->kind != ASSAY_PICKLE_DICT) {
+  if (entries == NULL) {
     return assay_fail(err, ASSAY_E_UNSUPPORTED, "a dict expected at the root of the file, found %s",
                       assay_pickle_kind_name(root->kind));
   }
   for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-    const value *found = assay_pickle_get(root, keys[i]);
+    const value *found = find_entry(entries, keys[i]);
     if (found == NULL) continue;
+    *out = entries_of(found);
+    *out_path = keys[i];
+    if (*out != NULL) return ASSAY_OK;
     if (found->kind == ASSAY_PICKLE_CALL && !assay_torch_file_find(file, found, &(size_t){0})) {
       return fail_module(found, err);
     }
-    if (found->kind != ASSAY_PICKLE_DICT) {
-      return assay_fail(err, ASSAY_E_UNSUPPORTED, "'%s': a dict expected, found %s", keys[i],
-                        assay_pickle_kind_name(found->kind));
-    }
-    *out = found;
-    *out_path = keys[i];
-    return ASSAY_OK;
+    return assay_fail(err, ASSAY_E_UNSUPPORTED, "'%s': a dict expected, found %s", keys[i],
+                      assay_pickle_kind_name(found->kind));
   }
-  *out = root;
+  *out = entries;
   *out_path = "";
   return ASSAY_OK;
 }
@@ -239,18 +253,18 @@ static assay_status read_entry(assay_torch_file *file, bool may_view, const assa
   return st;
 }
 
-static assay_status read_all(assay_torch_file *file, bool may_view, const value *dict,
+static assay_status read_all(assay_torch_file *file, bool may_view, const assay_pickle_pairs *dict,
                              const char *found_at, assay_tensor_map *map, assay_error *err) {
-  if (dict->pairs.n == 0) return assay_fail(err, ASSAY_E_UNSUPPORTED, "the state dict is empty");
-  for (size_t i = 0; i < dict->pairs.n; i++) {
-    ASSAY_TRY(read_entry(file, may_view, &dict->pairs.at[i], found_at, map, err));
+  if (dict->n == 0) return assay_fail(err, ASSAY_E_UNSUPPORTED, "the state dict is empty");
+  for (size_t i = 0; i < dict->n; i++) {
+    ASSAY_TRY(read_entry(file, may_view, &dict->at[i], found_at, map, err));
   }
   return ASSAY_OK;
 }
 
 static assay_status of_torch(assay_torch_file *file, bool may_view, assay_state_dict *out,
                              assay_error *err) {
-  const value *dict = NULL;
+  const assay_pickle_pairs *dict = NULL;
   const char *found_at = "";
   assay_tensor_map map = {0};
   assay_status st = find_dict(file, &dict, &found_at, err);

@@ -22,6 +22,10 @@ static void the_models_tensors_are_found(void **state) {
       {"testdata/torch/v1.13/legacy_state_dict.pth", "", 11, "bn.num_batches_tracked"},
       {"testdata/safetensors/no_float8.safetensors", "", 8, "bf"},
       {"testdata/odd/repeated_key.pth", "", 1, "w"},
+      {"testdata/torch/v2.15/objects_p4.pth", "state_dict", 1, "w"},
+      {"testdata/torch/v2.15/tied.pth", "", 4, "2.weight"},
+      {"testdata/torch/v2.15/dict_subclass.pth", "model_state_dict", 2, "b"},
+      {"testdata/torch/v2.15/opt_AdamW.pth", "model_state_dict", 13, "1.running_mean"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     assay_state_dict dict = {0};
