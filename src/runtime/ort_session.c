@@ -122,6 +122,10 @@ static assay_status create_session(assay_ort_session *s, const assay_ort_session
   if (!assay_ort_spec_is_cpu(spec) && assay_ort_words_mean_missing(words))
     return assay_fail(err, ASSAY_E_MISSING, "%s cannot be used with ONNX Runtime %s: %s",
                       spec->provider, s->ort->version, words);
+  const char *too_new = strstr(words, "Unsupported model IR version");
+  if (too_new != NULL)
+    return assay_fail(err, ASSAY_E_MISSING, "ONNX Runtime %s is too old for model '%s': %s",
+                      s->ort->version, spec->model_path, too_new);
   return assay_fail(err, no_file ? ASSAY_E_IO : ASSAY_E_RUNTIME,
                     "ONNX Runtime %s refuses model '%s': %s", s->ort->version, spec->model_path,
                     words);
