@@ -53,6 +53,7 @@ int assay_cmd_inspect(int argc, char **argv);
 int assay_cmd_doctor(int argc, char **argv);
 int assay_cmd_run(int argc, char **argv);
 int assay_cmd_compare(int argc, char **argv);
+int assay_cmd_diagnose(int argc, char **argv);
 int assay_cmd_worker(int argc, char **argv);
 int assay_cmd_report(int argc, char **argv);
 int assay_cmd_verify(int argc, char **argv);

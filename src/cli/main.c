@@ -23,6 +23,8 @@ static const command commands[] = {
     {"run", "run a campaign: every case on every runtime, timed and placed", assay_cmd_run},
     {"compare", "every case twice with one thing changed, and how far apart they are",
      assay_cmd_compare},
+    {"diagnose", "which block a run parts from its reference in, and likely why",
+     assay_cmd_diagnose},
     {"worker", "one run in this process (what 'run' starts)", assay_cmd_worker},
     {"report", "tables and a page from a package; the gate", assay_cmd_report},
     {"fusion", "say from logs, compile traces and profiles which attention kernels ran",

@@ -13,10 +13,11 @@ allowed() {
   evidence) echo "evidence runtime onnx base" ;;
   fusion) echo "fusion onnx base" ;;
   campaign) echo "base package onnx checkpoint dataset measure runtime model reference evidence fusion campaign" ;;
+  diagnose) echo "diagnose campaign reference model onnx package runtime base" ;;
   report) echo "report package measure base" ;;
   verify) echo "verify package base" ;;
   selftest) echo "base package onnx checkpoint dataset measure runtime model reference evidence fusion campaign report verify selftest" ;;
-  cli) echo "base package onnx checkpoint dataset measure runtime model reference evidence fusion campaign report verify selftest cli" ;;
+  cli) echo "base package onnx checkpoint dataset measure runtime model reference evidence fusion campaign report verify selftest diagnose cli" ;;
   *) echo "" ;;
   esac
 }
