@@ -130,10 +130,11 @@ static void print_block(const assay_diagnose_block *block, bool is_first) {
 
 static void print_margins(const assay_ref_margins *margins) {
   if (!margins->present) return;
-  printf(
-      "  hash keys: %lld ties across bucket boundaries; the nearest others are %lld units in the "
-      "last place apart\n",
-      (long long)margins->n_key_ties, (long long)margins->key_ulp);
+  printf("  hash keys: %lld ties across bucket boundaries", (long long)margins->n_key_ties);
+  if (margins->key_ulp < INT64_MAX)
+    printf("; the nearest others are %lld units in the last place apart",
+           (long long)margins->key_ulp);
+  printf("\n");
 }
 
 static void print_case(const assay_diagnose_case *one) {

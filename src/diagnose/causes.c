@@ -333,7 +333,7 @@ static assay_status hint_floats(finding *f, assay_error *err) {
                        is_attention
                            ? "looks like: another computation of attention: scale, mask, heads, or "
                              "weights"
-                           : "looks like: another computation: weights, layout or function",
+                           : "looks like: another computation: weights, layout, function or epsilon",
                        err));
   return ASSAY_OK;
 }
