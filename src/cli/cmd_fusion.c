@@ -303,6 +303,37 @@ static assay_status print_json(const assay_fusion *f, assay_error *err) {
   return st;
 }
 
+/* Options that say something about one kind of evidence are refused where the files hold only
+ * others. Writes the first one, or returns ASSAY_OK. */
+static assay_status refuse_idle_options(const assay_fusion_spec *spec, const assay_fusion *f,
+                                        assay_error *err) {
+  enum {
+    DISPATCH = 1 << ASSAY_FUSION_DISPATCH,
+    MIGRAPHX = 1 << ASSAY_FUSION_MIGRAPHX,
+    NSYS = 1 << ASSAY_FUSION_NSYS,
+    ROCPROF = 1 << ASSAY_FUSION_ROCPROF,
+  };
+  const struct {
+    const char *name;
+    bool is_given;
+    unsigned kinds;
+  } rows[] = {
+      {"--calls", spec->n_calls > 0, DISPATCH | NSYS | ROCPROF},
+      {"--elements", spec->n_elems > 0, MIGRAPHX},
+      {"--programs", spec->n_programs > 0, MIGRAPHX},
+      {"--sm", spec->sm > 0, DISPATCH | NSYS},
+      {"--pid", spec->pid > 0, NSYS | ROCPROF},
+  };
+  unsigned found = 0;
+  for (size_t i = 0; i < f->n_sources; i++) found |= 1u << f->sources[i].kind;
+  found &= ~(1u << ASSAY_FUSION_AUTO);
+  for (size_t i = 0; found != 0 && i < sizeof rows / sizeof *rows; i++)
+    if (rows[i].is_given && (found & rows[i].kinds) == 0)
+      return assay_fail(err, ASSAY_E_ARGUMENT, "%s has no effect on the evidence of these files",
+                        rows[i].name);
+  return ASSAY_OK;
+}
+
 /* 2 where a file is nothing that could be evidence. */
 static int exit_status_of(const assay_fusion *f) {
   for (size_t i = 0; i < f->n_sources; i++)
@@ -316,7 +347,9 @@ static int judge(fusion_args *args) {
   if (unpack_all(args, &err) || assay_fusion_judge(&args->spec, &fusion, &err))
     return assay_cli_fail(COMMAND, &err);
   int exit_status = exit_status_of(&fusion);
-  if (!args->json)
+  if (refuse_idle_options(&args->spec, &fusion, &err))
+    exit_status = assay_cli_fail(COMMAND, &err);
+  else if (!args->json)
     print_verdict(&fusion);
   else if (print_json(&fusion, &err))
     exit_status = assay_cli_fail(COMMAND, &err);
