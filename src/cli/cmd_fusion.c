@@ -353,7 +353,8 @@ static int judge(fusion_args *args) {
     print_verdict(&fusion);
   else if (print_json(&fusion, &err))
     exit_status = assay_cli_fail(COMMAND, &err);
-  if (exit_status == ASSAY_EXIT_USAGE) fprintf(stderr, "assay fusion: %s\n", fusion.reason);
+  if (exit_status == ASSAY_EXIT_USAGE && err.status == ASSAY_OK)
+    fprintf(stderr, "assay fusion: %s\n", fusion.reason);
   assay_fusion_reset(&fusion);
   return exit_status;
 }
