@@ -6,6 +6,7 @@
 #   make check         all tests; ends with "N passed, N failed, N skipped"
 #   make campaign-cpu  the fourteen controlled cases on the CPU; campaign-cpu/report/report.html
 #   make providers     WebGPU on software Vulkan and OpenVINO, into deps/; the tests then run on them, too
+#   make check-migraphx-compiler  both models through MIGraphX's compiler, no GPU needed; its traces judged
 #   make bench         evaluator and readers against PyTorch and others, harness against a bare loop, sampler
 #   make chaos         kills a small campaign at 50 random moments and completes it again (COUNT=50 SEED=…)
 #   make flip          changes a finished package in 500 places; verify must name the file each time (COUNT=500 SEED=…)
@@ -16,7 +17,7 @@
 
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: all deps build check providers demo campaign-cpu bench chaos flip fuzz clean
+.PHONY: all deps build check check-migraphx-compiler providers demo campaign-cpu bench chaos flip fuzz clean
 
 DEMO     := demo
 CAMPAIGN := campaign-cpu
@@ -35,6 +36,9 @@ demo: build
 
 campaign-cpu: build
 	@scripts/campaign-cpu.sh $(CAMPAIGN)
+
+check-migraphx-compiler: build
+	@scripts/check-migraphx-compiler.sh
 
 check: build
 	@scripts/deps.sh ort-versions onnx
@@ -59,4 +63,4 @@ fuzz: deps
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 clean:
-	rm -rf build build-san build-clang build-fuzz $(DEMO) $(CAMPAIGN) chaos-failed
+	rm -rf build build-san build-clang build-fuzz $(DEMO) $(CAMPAIGN) chaos-failed check-migraphx
