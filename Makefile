@@ -5,6 +5,7 @@
 #   make demo          qualifies both models on the CPU; demo/report/report.html
 #   make check         all tests; ends with "N passed, N failed, N skipped"
 #   make campaign-cpu  the fourteen controlled cases on the CPU; campaign-cpu/report/report.html
+#   make campaign-forms  every form of attention in both precisions on the CPU; campaign-forms/report/report.html
 #   make providers     WebGPU on software Vulkan and OpenVINO, into deps/; the tests then run on them, too
 #   make check-migraphx-compiler  both models through MIGraphX's compiler, no GPU needed; its traces judged
 #   make bench         evaluator and readers against PyTorch and others, harness against a bare loop, sampler
@@ -17,7 +18,7 @@
 
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: all deps build check check-migraphx-compiler providers demo campaign-cpu bench chaos flip fuzz clean
+.PHONY: all deps build check check-migraphx-compiler providers demo campaign-cpu campaign-forms bench chaos flip fuzz clean
 
 DEMO     := demo
 CAMPAIGN := campaign-cpu
@@ -39,6 +40,9 @@ campaign-cpu: build
 
 check-migraphx-compiler: build
 	@scripts/check-migraphx-compiler.sh
+
+campaign-forms: build
+	@scripts/campaign-forms.sh campaign-forms
 
 check: build
 	@scripts/deps.sh ort-versions onnx
@@ -63,4 +67,4 @@ fuzz: deps
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 clean:
-	rm -rf build build-san build-clang build-fuzz $(DEMO) $(CAMPAIGN) chaos-failed check-migraphx
+	rm -rf build build-san build-clang build-fuzz $(DEMO) $(CAMPAIGN) campaign-forms chaos-failed check-migraphx

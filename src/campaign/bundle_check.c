@@ -12,6 +12,7 @@
 #include "base/tensor.h"
 #include "base/text.h"
 #include "model/mlpf_config.h"
+#include "model/mlpf_plan_config.h"
 #include "onnx/model_info.h"
 #include "package/npz.h"
 
@@ -267,6 +268,48 @@ static assay_status check_config(const assay_manifest *manifest, const char *in_
   return st;
 }
 
+/* tree's plan; NULL: the one of graphs and manifests that do not say. */
+static assay_status plan_of(const assay_json *tree, assay_mlpf_plan_config *out, assay_error *err) {
+  if (tree != NULL) return assay_mlpf_plan_config_parse(tree, out, err);
+  return assay_mlpf_plan_config_init(ASSAY_DTYPE_F32, ASSAY_MLPF_DECOMPOSED, out, err);
+}
+
+static bool same_plan(const assay_mlpf_plan_config *a, const assay_mlpf_plan_config *b) {
+  return a->attention == b->attention && a->mask == b->mask && a->encoder == b->encoder &&
+         a->backbone == b->backbone && a->scores == b->scores && a->readout == b->readout &&
+         a->heads == b->heads;
+}
+
+static assay_status check_plan(const assay_manifest *manifest, const char *in_graph,
+                               assay_error *err) {
+  assay_json *tree = NULL;
+  assay_mlpf_plan_config said, built;
+  ASSAY_TRY(plan_of(manifest->plan, &said, err));
+  if (in_graph != NULL) ASSAY_TRY(assay_json_parse(in_graph, strlen(in_graph), &tree, err));
+  const assay_status st = plan_of(tree, &built, err);
+  assay_json_destroy(tree);
+  if (st) return st;
+  const bool is_f32 = assay_mlpf_plan_config_is_f32(&said);
+  if (!same_plan(&said, &built) || strcmp(manifest->dtype, is_f32 ? "float32" : "float16") != 0)
+    return assay_fail(err, ASSAY_E_MISMATCH,
+                      "it was built by another precision plan than the manifest's");
+  return ASSAY_OK;
+}
+
+/* A run must show as many fused kernels as the graph has fused operators. */
+static assay_status check_fused(const assay_manifest *manifest, const assay_onnx_info *info,
+                                assay_error *err) {
+  size_t n = 0, n_fused = 0;
+  const assay_onnx_op_count *ops = assay_onnx_info_ops(info, &n);
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(ops[i].op, "Attention") == 0 || strcmp(ops[i].op, "MultiHeadAttention") == 0)
+      n_fused += ops[i].n;
+  if ((int64_t)n_fused == manifest->fused_attention_ops) return ASSAY_OK;
+  return assay_fail(err, ASSAY_E_MISMATCH,
+                    "it has %zu fused attention operators, the manifest says %lld", n_fused,
+                    (long long)manifest->fused_attention_ops);
+}
+
 static assay_status check_info(const assay_manifest *manifest, const assay_onnx_info *info,
                                assay_error *err) {
   size_t n = 0;
@@ -280,7 +323,9 @@ static assay_status check_info(const assay_manifest *manifest, const assay_onnx_
     return assay_fail(
         err, ASSAY_E_MISMATCH,
         "it holds no 'assay.config', though the manifest calls it an export of assay");
-  return check_config(manifest, config, err);
+  ASSAY_TRY(check_config(manifest, config, err));
+  ASSAY_TRY(check_plan(manifest, assay_onnx_info_metadata_value(info, "assay.plan"), err));
+  return check_fused(manifest, info, err);
 }
 
 static assay_status check_graph(const char *bundle_path, const assay_manifest *manifest,

@@ -508,9 +508,10 @@ static assay_status add_plan_notes(exporter *e, assay_error *err) {
   if (is_f16(e->spec))
     ASSAY_TRY(bundle_manifest_add_note(
         &e->manifest,
-        "float16: as the plan says; inputs, outputs, azimuth and hashing, softmax, statistics of "
-        "norms and what follows the heads are float32; weights are rounded to nearest even; the "
-        "references are those of the float32 and float64 model",
+        "float16: as the plan says, attention from its projections to its output projection; all "
+        "else is float32, and so are softmax and HEPTv2's norms of queries and keys inside; "
+        "weights are rounded to nearest even; the references are those of the float32 and float64 "
+        "model",
         err));
   if (mask != NULL && (c->task_queries || c->key_mask == ASSAY_MLPF_KEY_MASK_ALL))
     ASSAY_TRY(bundle_manifest_add_note(&e->manifest, mask, err));

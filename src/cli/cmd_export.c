@@ -94,8 +94,10 @@ static const struct argp_option options[] = {
      "masks with holes are refused)",
      0},
     {"dtype", KEY_DTYPE, "TYPE", 0,
-     "float32 (default) or float16: layers and readouts in half precision, inputs, outputs, "
-     "encoder, hashing, softmax and heads in float32",
+     "float32 (default) or float16: attention in half precision, from its projections to its "
+     "output "
+     "projection; inputs, outputs, hashing, softmax, norms, feed-forward blocks and heads in "
+     "float32",
      0},
     {"shapes", KEY_SHAPES, "KIND", 0,
      "dynamic (default: symbolic B and N) or static (one graph for each shape of the cases)", 0},

@@ -112,6 +112,29 @@ static void what_is_written_reads_the_same(void **state) {
   assay_free(path);
 }
 
+/* Of a program that knew of no plan, and of one that does. */
+static void keeps_a_plan(void **state) {
+  (void)state;
+  static const char *const FIND = "\"config\": {\"layers\": 3}";
+  static const char *const WITH =
+      "\"plan\": {\"attention\": \"decomposed\", \"heads\": \"float32\"}, \"config\": {}";
+  assay_manifest m = {0};
+  put(good, strlen(good));
+  assert_int_equal(assay_manifest_read(folder, &m, NULL), ASSAY_OK);
+  assert_null(m.plan);
+  assay_manifest_reset(&m);
+  const char *at = strstr(good, FIND);
+  char *text = assay_format("%.*s%s%s", (int)(at - good), good, WITH, at + strlen(FIND));
+  put(text, strlen(text));
+  assert_int_equal(assay_manifest_read(folder, &m, NULL), ASSAY_OK);
+  assert_int_equal(assay_manifest_write(&m, folder, NULL), ASSAY_OK);
+  assay_manifest_reset(&m);
+  assert_int_equal(assay_manifest_read(folder, &m, NULL), ASSAY_OK);
+  assert_string_equal(assay_json_string(assay_json_get(m.plan, "heads")), "float32");
+  assay_manifest_reset(&m);
+  assay_free(text);
+}
+
 /* The first `find` in the good text becomes `with`; the error must hold `part`. */
 typedef struct wrong {
   const char *find, *with, *part;
@@ -142,6 +165,13 @@ static const wrong wrongs[] = {
     {"\"static\"", "\"elastic\"", "'shapes'"},
     {"\"static\"", "\"dynamic\"", "'model_file'"},
     {"\"fused_attention_ops\": 0", "\"fused_attention_ops\": 6", "'fused_attention_ops'"},
+    {"\"config\": {\"layers\": 3}", "\"plan\": {\"attention\": \"mha\"}, \"config\": {}",
+     "'plan': expected the attention that the model has (decomposed), found mha"},
+    {"\"config\": {\"layers\": 3}", "\"plan\": {\"heads\": \"float32\"}, \"config\": {}",
+     "'plan': expected the attention that the model has (decomposed), found none"},
+    {"\"config\": {\"layers\": 3}", "\"plan\": {\"heads\": 16}, \"config\": {}",
+     "'plan': expected texts"},
+    {"\"config\": {\"layers\": 3}", "\"plan\": null, \"config\": {}", "plan"},
     {"\"config\": {\"layers\": 3}", "\"config\": 3", "config"},
     {"\"architecture\"", "\"architektur\"", "architektur"},
     {"\"origin\": \"seed\", ", "", "origin"},
@@ -260,6 +290,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reads_every_field),
       cmocka_unit_test(what_is_written_reads_the_same),
+      cmocka_unit_test(keeps_a_plan),
       cmocka_unit_test(refuses_what_is_wrong_in_any_field),
       cmocka_unit_test(refuses_another_version_as_such),
       cmocka_unit_test(refuses_a_text_cut_anywhere),
