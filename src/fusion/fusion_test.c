@@ -487,6 +487,49 @@ static void a_cached_program_is_no_evidence(void **state) {
   }
 }
 
+/* The trace without the driver's words, as a program of one's own would leave it, `times` over. */
+static assay_buf traces_of(const char *path, size_t times) {
+  assay_buf bytes = contents_of(path), out = {0};
+  text t = text_of(&bytes);
+  for (size_t k = 0; k < times; k++)
+    for (size_t i = 0; i < t.n_lines; i++)
+      if (strncmp(t.bytes + t.lines[i], "Running [", 9) != 0 &&
+          strncmp(t.bytes + t.lines[i], "[ MIGraphX", 10) != 0)
+        put_line(&out, &t, i);
+  assay_free(t.lines);
+  assay_buf_reset(&bytes);
+  return out;
+}
+
+static void programs_of_the_same_inputs_need_their_number(void **state) {
+  static const struct {
+    size_t times;
+    int64_t n_programs, expect_fused;
+    assay_fusion_verdict verdict;
+    const char *reason;
+  } rows[] = {
+      {1, 0, 1, PASS, ""},         {2, 0, 1, UNKNOWN, "a second program"},
+      {2, 2, 2, PASS, ""},         {2, 2, 3, FAIL, "expected 3 fused attention kernels, found 2"},
+      {2, 2, 1, UNKNOWN, "found"}, {2, 1, 1, UNKNOWN, "expected 1 compiled programs"},
+      {1, 2, 1, UNKNOWN, "2 comp"}};
+  (void)state;
+  for (size_t i = 0; i < COUNT(rows); i++) {
+    assay_buf bytes = traces_of(
+        TRACE "B1-standin-gfx1100-fused-attn_where_f16_n64-driver-trace.txt.gz", rows[i].times);
+    assay_fusion_source source = {.name = "x", .bytes = bytes.data, .size_bytes = bytes.size_bytes};
+    assay_fusion_spec spec = {.sources = &source,
+                              .n_sources = 1,
+                              .expect_fused = rows[i].expect_fused,
+                              .n_programs = rows[i].n_programs};
+    assay_fusion f = {0};
+    assert_int_equal(assay_fusion_judge(&spec, &f, NULL), ASSAY_OK);
+    if (f.verdict != rows[i].verdict || strstr(f.reason, rows[i].reason) == NULL)
+      fail_msg("row %zu: %s '%s'", i, assay_fusion_verdict_name(f.verdict), f.reason);
+    assay_fusion_reset(&f);
+    assay_buf_reset(&bytes);
+  }
+}
+
 static void a_program_of_another_shape_is_unknown(void **state) {
   sample s = samples[6];
   (void)state;
@@ -655,6 +698,7 @@ int main(void) {
       cmocka_unit_test(any_line_lost_is_never_a_wrong_pass),
       cmocka_unit_test(evidence_of_another_graph_is_unknown),
       cmocka_unit_test(a_cached_program_is_no_evidence),
+      cmocka_unit_test(programs_of_the_same_inputs_need_their_number),
       cmocka_unit_test(a_program_of_another_shape_is_unknown),
       cmocka_unit_test(a_program_of_another_graph_is_unknown),
       cmocka_unit_test(kernels_are_allowed_by_device_or_by_name),

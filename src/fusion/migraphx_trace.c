@@ -2,13 +2,17 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "fusion/migraphx_program.h"
 
-#define TAIL_PASSES 3 /* check_context, normalize_ops, eliminate_identity */
+#define INPUTS_MAX   64   /* of a graph; further ones are not compared */
+#define KERNELS_MAX  1024 /* different ones that are listed */
+#define PROGRAMS_MAX 1024 /* that are looked at */
+#define TAIL_PASSES  3    /* check_context, normalize_ops, eliminate_identity */
 
 /* One compile, from the graph as it was read to the program that runs. */
 typedef struct compile {
@@ -99,16 +103,26 @@ static void compare_input(reader *r, const assay_migraphx_instr *instr) {
       "the graph that ran has no input of this name and shape: a program of another graph");
 }
 
+static int by_name(const void *a, const void *b) {
+  const assay_migraphx_instr *const *x = a, *const *y = b;
+  size_t n = (*x)->name.n < (*y)->name.n ? (*x)->name.n : (*y)->name.n;
+  int order = memcmp((*x)->name.text, (*y)->name.text, n);
+  return order != 0 ? order : ((*x)->name.n > n) - ((*y)->name.n > n);
+}
+
+/* By name: the order in which a program lists them changes from run to run. */
 static void take_inputs(reader *r, const assay_migraphx_program *program) {
-  int64_t n_elems = r->work->spec->n_elems;
+  const assay_migraphx_instr *inputs[INPUTS_MAX];
+  size_t n = 0;
+  for (size_t i = 0; i < program->n && n < INPUTS_MAX; i++)
+    if (assay_migraphx_is_input(&program->instrs[i])) inputs[n++] = &program->instrs[i];
+  if (n > 0) qsort(inputs, n, sizeof *inputs, by_name);
   r->c.inputs[0] = '\0';
-  for (size_t i = 0; i < program->n; i++) {
-    const assay_migraphx_instr *instr = &program->instrs[i];
-    if (!assay_migraphx_is_input(instr)) continue;
-    for (int axis = 0; axis < instr->shape.rank; axis++)
-      r->c.has_elems |= instr->shape.lens[axis] == n_elems;
-    put_input(&r->c, instr);
-    compare_input(r, instr);
+  for (size_t i = 0; i < n; i++) {
+    for (int axis = 0; axis < inputs[i]->shape.rank; axis++)
+      r->c.has_elems |= inputs[i]->shape.lens[axis] == r->work->spec->n_elems;
+    put_input(&r->c, inputs[i]);
+    compare_input(r, inputs[i]);
   }
 }
 
@@ -117,6 +131,7 @@ static void take_inputs(reader *r, const assay_migraphx_program *program) {
 
 static void count_kernel(reader *r, assay_text_span name, assay_kernel_family family, size_t line) {
   assay_fusion *out = r->work->out;
+  if (out->n_kernels >= KERNELS_MAX) return; /* for the record only: findings are what counts */
   for (size_t i = 0; i < out->n_kernels; i++)
     if (out->kernels[i].source == r->file->source && assay_span_is(name, out->kernels[i].name)) {
       out->kernels[i].n++;
@@ -273,14 +288,34 @@ static void judge_program(reader *r, assay_fusion_program *p) {
   judge_count(r, p);
 }
 
+/* Two compiles of the same inputs: a program that was made anew, or two runs' texts in one. Where
+ * the caller knows how many there must be, their number decides. */
+static void doubt_repetition(reader *r, const assay_fusion_program *p) {
+  const assay_fusion *out = r->work->out;
+  if (r->work->spec->n_programs > 0 || r->work->status) return;
+  for (const assay_fusion_program *other = out->programs; other < p; other++)
+    if (other->complete && strcmp(other->inputs, p->inputs) == 0) {
+      assay_fusion_find(r->work, ASSAY_FUSION_DOUBT, "process", r->file->source, p->first_line,
+                        ASSAY_NO_EXCERPT,
+                        "a second program of the same inputs as at line %zu: two runs in one text, "
+                        "or parts of a graph whose number is not known",
+                        other->first_line);
+      return;
+    }
+}
+
 static void end_compile(reader *r) {
   if (!r->c.is_open) return;
   const char *why = missing_part(r);
-  assay_fusion_program *p = r->work->status ? NULL : add_program(r);
-  r->all->n_compiles++;
+  if (r->all->n_compiles++ == PROGRAMS_MAX)
+    assay_fusion_find(r->work, ASSAY_FUSION_DOUBT, "lines", r->file->source, r->c.first_line,
+                      ASSAY_NO_EXCERPT, "more than %d programs", PROGRAMS_MAX);
+  bool is_one_too_many = r->all->n_compiles > PROGRAMS_MAX;
+  assay_fusion_program *p = r->work->status || is_one_too_many ? NULL : add_program(r);
   r->work->shown[ASSAY_FUSION_MIGRAPHX] = true;
   if (p != NULL && why == NULL) {
     p->complete = true;
+    doubt_repetition(r, p);
     judge_program(r, p);
   } else if (p != NULL) {
     size_t line = r->c.damage != NULL ? r->c.damage_line : r->c.first_line;

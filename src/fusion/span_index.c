@@ -52,7 +52,13 @@ assay_status assay_span_index_set(assay_span_index *index, assay_text_span key, 
 }
 
 void assay_span_index_clear(assay_span_index *index) {
-  if (index->n > 0) memset(index->slots, 0, index->n_slots * sizeof *index->slots);
+  if (index->n == 0) return;
+  if (index->n_slots >
+      16 * (index->n + FIRST_SLOTS)) { /* emptying it would cost more than filling */
+    assay_span_index_reset(index);
+    return;
+  }
+  memset(index->slots, 0, index->n_slots * sizeof *index->slots);
   index->n = 0;
 }
 

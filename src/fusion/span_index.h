@@ -26,7 +26,8 @@ bool assay_span_index_find(const assay_span_index *index, assay_text_span key, s
 assay_status assay_span_index_set(assay_span_index *index, assay_text_span key, size_t value,
                                   assay_error *err) ASSAY_NODISCARD;
 
-void assay_span_index_clear(assay_span_index *index); /* keeps the memory */
+void assay_span_index_clear(
+    assay_span_index *index); /* keeps memory in proportion to what it held */
 void assay_span_index_reset(assay_span_index *index);
 
 #endif
