@@ -72,12 +72,14 @@ static void project_tile(void *context, int64_t task, int thread) {
   const ref_linear *in = &layer->mha.in;
   int64_t e = run->config->embedding_dim;
   bool last = run->layer == run->config->num_convs - 1;
-  const real *normed = scratch->input, *asking = last ? run->encoded + tile.row * e : normed;
+  real *normed = scratch->input, *asking = last ? run->encoded + tile.row * e : normed;
   real *q = scratch->hidden, *kv = scratch->hidden2;
   ref_linear q_part = {e, e, in->weight, in->bias, in->half};
   ref_linear kv_part = {e, 2 * e, in->weight + e * e, in->bias + e, in->half};
   real scale = (real)scale_of(run).of_queries;
-  ref_layer_norm(run, &layer->norm0, run->x + tile.row * e, tile.n, scratch->input);
+  ref_layer_norm(run, &layer->norm0, run->x + tile.row * e, tile.n, normed);
+  ref_layer_round(run, in->half, normed, tile.n * e);
+  ref_layer_round(run, in->half, asking, tile.n * e);
   ref_layer_linear(run, &q_part, asking, tile.n, REF_ACT_NONE, q);
   ref_layer_linear(run, &kv_part, normed, tile.n, REF_ACT_NONE, kv);
   for (int64_t i = 0; i < tile.n; i++) {
@@ -126,7 +128,6 @@ static void finish_tile(void *context, int64_t task, int thread) {
   ref_layer_linear(run, &layer->mha.out, scratch->input, tile.n, REF_ACT_NONE, scratch->output);
   ref_run_keep(run, REF_TAP_ATTENTION, &tile, scratch->output);
   for (int64_t i = 0; i < tile.n * e; i++) x[i] += scratch->output[i];
-  ref_layer_round(run, run->plan.backbone, x, tile.n * e);
   ref_layer_ffn(run, &layer->norm1, &layer->ffn, &tile, scratch, x);
 }
 

@@ -108,16 +108,6 @@ static assay_status check_not_cancelled(const ref_run *run, assay_error *err) {
   return assay_fail(err, ASSAY_E_STOPPED, "the evaluation was stopped");
 }
 
-/* What enters the layers from an encoder of another type. */
-static void enter_tile(void *context, int64_t task, int thread) {
-  ref_run *run = context;
-  const ref_tile tile = ref_run_tile(run, task);
-  int64_t at = tile.row * run->config->embedding_dim, n = tile.n * run->config->embedding_dim;
-  (void)thread;
-  ref_layer_round(run, /*half=*/true, run->x + at, n);
-  if (run->encoded != NULL) ref_layer_round(run, /*half=*/true, run->encoded + at, n);
-}
-
 /* run->perm for the caller, as int64 [NH*H, B, N]. */
 static assay_status show_permutation(ref_run *run, const char *layer, assay_error *err) {
   const int64_t rows = run->config->n_hashes * run->config->num_heads;
@@ -171,7 +161,6 @@ static assay_status run_stack(ref_run *run, int64_t number, const ref_job *job, 
   ref_encoder_run(run);
   ASSAY_TRY(
       ref_tap_show(run->tap, run->stack->encoder_name, REAL_DTYPE, /*rank=*/3, dims, run->x, err));
-  if (run->plan.backbone && !run->plan.encoder && c->num_convs > 0) ref_run_tiles(run, enter_tile);
   for (run->layer = 0; run->layer < c->num_convs; run->layer++) {
     ASSAY_TRY(run_layer(run, number, job, err));
     if (concat) keep_layer(run, run->layer, representation);

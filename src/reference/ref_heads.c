@@ -31,19 +31,17 @@ static void represent(ref_run *run, int task, const ref_tile *tile, ref_scratch 
   memcpy(g, f, (size_t)(tile->n * dim) * sizeof(real));
   if (readout->present) {
     const real *added = run->readout_added[task] + tile->event * dim;
-    ref_layer_round(run, run->plan.readout, g, tile->n * dim);
     for (int64_t i = 0; i < tile->n; i++) {
       for (int64_t j = 0; j < dim; j++) g[i * dim + j] += added[j];
     }
-    ref_layer_round(run, run->plan.readout, g, tile->n * dim);
     ref_layer_ffn(run, &readout->post_norm, &readout->ffn, tile, scratch, g);
     ref_run_keep(run, REF_TAP_READOUT + task, tile, g);
   }
-  ref_layer_round(run, run->plan.heads, g, tile->n * dim);
   if (final_norm->weight != NULL) {
     ref_layer_norm(run, final_norm, g, tile->n, g);
     ref_run_keep(run, REF_TAP_NORM + task, tile, g);
   }
+  ref_layer_round(run, run->plan.heads, g, tile->n * dim);
 }
 
 /* A classification head's outputs for the tile's rows: finite, and +0 at padding. */

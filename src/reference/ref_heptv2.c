@@ -1,4 +1,5 @@
 /* The HEPTv2 backbone: models.md B.5, with the hashing of ref_hash.h. */
+#include <math.h>
 #include <string.h>
 
 #include "reference/ref_run.h"
@@ -86,21 +87,29 @@ static void add_positions(const ref_run *run, const ref_heptv2_layer *layer, con
     coordinates[2 * i] = (real)run->eta[tile->row + i];
     coordinates[2 * i + 1] = (real)run->phi[tile->row + i];
   }
-  ref_layer_round(run, run->plan.backbone, coordinates, 2 * tile->n);
   ref_layer_linear(run, &layer->position_in, coordinates, tile->n, REF_ACT_NONE, scratch->hidden);
   ref_layer_norm(run, &layer->position_norm, scratch->hidden, tile->n, scratch->hidden);
-  (run->plan.backbone ? run->kernels->bias_act_half : run->kernels->bias_act)(
-      scratch->hidden, /*bias=*/NULL, tile->n, layer->position_norm.dim, REF_ACT_SILU);
+  run->kernels->bias_act(scratch->hidden, /*bias=*/NULL, tile->n, layer->position_norm.dim,
+                         REF_ACT_SILU);
   ref_layer_linear(run, &layer->position_out, scratch->hidden, tile->n, REF_ACT_NONE, out);
   for (int64_t i = 0; i < tile->n * e; i++) out[i] += x[i];
-  ref_layer_round(run, run->plan.backbone, out, tile->n * e);
 }
 
-static ref_plan_scale scale_of(const ref_run *run) {
-  return ref_plan_scale_of(run->config->head_dim, run->plan.backbone);
+/* Norms, and 1/sqrt(d), are FP32 inside half attention too, and rounded after that. projected
+ * [n, E] is overwritten. */
+static void normalise_heads(const ref_run *run, const ref_norm *norm, const ref_tile *tile,
+                            real scale, real *projected, real *out) {
+  int64_t n = tile->n * run->config->embedding_dim;
+  ref_layer_norm(run, norm, projected, tile->n * run->config->num_heads, projected);
+  if (run->plan.backbone) {
+    for (int64_t i = 0; i < n; i++) projected[i] *= scale;
+    ref_layer_round(run, /*half=*/true, projected, n);
+    scale = 1;
+  }
+  split_heads(run, tile, projected, scale, out);
 }
 
-/* (15) to (17), q with the factor 1/sqrt(d) of (18) where that is folded. */
+/* (15) to (17), q with the factor 1/sqrt(d) of (18). */
 static void project_tile(void *context, int64_t task, int thread) {
   ref_run *run = context;
   ref_scratch *scratch = &run->scratch[thread];
@@ -115,12 +124,12 @@ static void project_tile(void *context, int64_t task, int thread) {
   } else {
     ref_layer_norm(run, &layer->norm1, x, tile.n, u);
   }
+  ref_layer_round(run, layer->q.half, u, tile.n * c->embedding_dim);
   ref_layer_linear(run, &layer->q, u, tile.n, REF_ACT_NONE, projected);
-  ref_layer_norm(run, &layer->q_norm, projected, tile.n * c->num_heads, projected);
-  split_heads(run, &tile, projected, (real)scale_of(run).of_queries, run->queries);
+  normalise_heads(run, &layer->q_norm, &tile, (real)(1 / sqrt((double)c->head_dim)), projected,
+                  run->queries);
   ref_layer_linear(run, &layer->k, u, tile.n, REF_ACT_NONE, projected);
-  ref_layer_norm(run, &layer->k_norm, projected, tile.n * c->num_heads, projected);
-  split_heads(run, &tile, projected, /*scale=*/1, run->keys);
+  normalise_heads(run, &layer->k_norm, &tile, /*scale=*/1, projected, run->keys);
   ref_layer_linear(run, &layer->v, u, tile.n, REF_ACT_NONE, projected);
   split_heads(run, &tile, projected, /*scale=*/1, run->values);
 }
@@ -194,7 +203,7 @@ static void attend_buckets(const ref_run *run, int64_t event, int64_t head, cons
           .out_stride = d,
           .lse = scratch->bucket_lse + i,
           .half_scores = run->plan.backbone,
-          .score_scale = (real)scale_of(run).of_scores,
+          .score_scale = 1,
           .scratch = scratch->attention,
       };
       (run->plan.backbone ? run->kernels->attend_half : run->kernels->attend)(&attention);
@@ -255,24 +264,20 @@ static void finish_tile(void *context, int64_t task, int thread) {
   const ref_tile tile = ref_run_tile(run, task);
   const ref_heptv2_layer *layer = &run->stack->heptv2[run->layer];
   int64_t e = run->config->embedding_dim;
-  bool half = run->plan.backbone;
   real *x = run->x + tile.row * e, *merged = run->merged + tile.row * e, *z = scratch->input;
-  ref_layer_round(run, half, merged, tile.n * e);
+  ref_layer_round(run, layer->out.half, merged, tile.n * e);
   ref_layer_linear(run, &layer->out, merged, tile.n, REF_ACT_NONE, scratch->output);
   ref_run_keep(run, REF_TAP_ATTENTION, &tile, scratch->output);
   for (int64_t i = 0; i < tile.n * e; i++) x[i] += scratch->output[i];
-  ref_layer_round(run, half, x, tile.n * e);
   ref_layer_norm(run, &layer->norm2, x, tile.n, z);
   ref_layer_linear(run, &layer->gate, z, tile.n, REF_ACT_NONE, scratch->hidden);
   ref_layer_linear(run, &layer->up, z, tile.n, REF_ACT_NONE, scratch->hidden2);
-  (half ? run->kernels->gated_silu_half
-        : run->kernels->gated_silu)(scratch->hidden, scratch->hidden2, tile.n * layer->gate.n_out);
+  run->kernels->gated_silu(scratch->hidden, scratch->hidden2, tile.n * layer->gate.n_out);
   ref_layer_linear(run, &layer->down, scratch->hidden, tile.n, REF_ACT_NONE, scratch->output);
   for (int64_t i = 0; i < tile.n; i++) {
     bool valid = run->mask[tile.row + i] > 0;
     for (int64_t j = i * e; j < (i + 1) * e; j++) x[j] = valid ? x[j] + scratch->output[j] : 0;
   }
-  ref_layer_round(run, half, x, tile.n * e);
 }
 
 void ref_heptv2_layer_run(ref_run *run) {

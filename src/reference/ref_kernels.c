@@ -60,29 +60,18 @@ SIMD_INLINE vec end_of(vec v, bool half) {
   return half ? vec_half(v) : v;
 }
 
-/* In an FP16 block SiLU is two operations. */
-SIMD_INLINE vec silu(vec x, bool half) {
-  if (half) return vec_half(x * vec_half((real)1 / ((real)1 + vec_exp(-x))));
-  return sigmoid_times(x);
-}
-
-SIMD_INLINE vec end_in_activation(vec v, ref_act act, bool half) {
-  if (act == REF_ACT_NONE) return v;
-  return act == REF_ACT_SILU ? silu(v, half) : end_of(activate(v, act), half);
-}
-
 /* One row of bias_act; act and half are constants where this is inlined. */
 SIMD_INLINE void bias_act_row(real *x, const real *bias, int64_t cols, ref_act act, bool half) {
   int64_t whole = cols - cols % LANES, rest = cols % LANES;
   for (int64_t i = 0; i < whole; i += LANES) {
     vec v = end_of(vec_load(x + i), half);
     if (bias != NULL) v = end_of(v + vec_load(bias + i), half);
-    vec_store(x + i, end_in_activation(v, act, half));
+    vec_store(x + i, act == REF_ACT_NONE ? v : end_of(activate(v, act), half));
   }
   if (rest > 0) {
     vec v = end_of(load_part(x + whole, rest), half);
     if (bias != NULL) v = end_of(v + load_part(bias + whole, rest), half);
-    store_part(x + whole, end_in_activation(v, act, half), rest);
+    store_part(x + whole, act == REF_ACT_NONE ? v : end_of(activate(v, act), half), rest);
   }
 }
 
@@ -120,23 +109,15 @@ static void bias_act(real *x, const real *bias, int64_t rows, int64_t cols, ref_
   bias_act_rows(x, bias, rows, cols, act, /*half=*/false);
 }
 
-SIMD_INLINE vec gated(vec gate, vec up, bool half) {
-  return end_of(silu(gate, half) * up, half);
-}
-
-SIMD_INLINE void gate_all(real *gate, const real *up, int64_t n, bool half) {
+static void gated_silu(real *gate, const real *up, int64_t n) {
   int64_t whole = n - n % LANES, rest = n % LANES;
   for (int64_t i = 0; i < whole; i += LANES) {
-    vec_store(gate + i, gated(vec_load(gate + i), vec_load(up + i), half));
+    vec_store(gate + i, sigmoid_times(vec_load(gate + i)) * vec_load(up + i));
   }
   if (rest > 0) {
-    vec v = gated(load_part(gate + whole, rest), load_part(up + whole, rest), half);
+    vec v = sigmoid_times(load_part(gate + whole, rest)) * load_part(up + whole, rest);
     store_part(gate + whole, v, rest);
   }
-}
-
-static void gated_silu(real *gate, const real *up, int64_t n) {
-  gate_all(gate, up, n, /*half=*/false);
 }
 
 static void exp_shifted(real *x, const real *shift, int64_t n) {
@@ -178,8 +159,7 @@ static void layer_norm(const real *x, const real *weight, const real *bias, int6
   }
 }
 
-SIMD_INLINE void rms_norm_rows(const real *x, const real *weight, int64_t rows, int64_t cols,
-                               real *out, bool half) {
+static void rms_norm(const real *x, const real *weight, int64_t rows, int64_t cols, real *out) {
   const real eps = (real)1e-6;
   int64_t whole = cols - cols % LANES, rest = cols % LANES;
   for (int64_t row = 0; row < rows; row++, x += cols, out += cols) {
@@ -188,18 +168,10 @@ SIMD_INLINE void rms_norm_rows(const real *x, const real *weight, int64_t rows, 
     for (int64_t i = 0; i < whole; i += LANES) squares += vec_load(x + i) * vec_load(x + i);
     real scale = 1 / SIMD_LIBM(sqrt)(vec_sum(squares) / (real)cols + eps);
     for (int64_t i = 0; i < whole; i += LANES) {
-      vec normalised = end_of(vec_load(x + i) * scale, half);
-      vec_store(out + i, end_of(normalised * vec_load(weight + i), half));
+      vec_store(out + i, vec_load(x + i) * scale * vec_load(weight + i));
     }
-    if (rest > 0) {
-      vec normalised = end_of(last * scale, half);
-      store_part(out + whole, end_of(normalised * load_part(weight + whole, rest), half), rest);
-    }
+    for (int64_t i = whole; i < cols; i++) out[i] = x[i] * scale * weight[i];
   }
-}
-
-static void rms_norm(const real *x, const real *weight, int64_t rows, int64_t cols, real *out) {
-  rms_norm_rows(x, weight, rows, cols, out, /*half=*/false);
 }
 
 /* ---- attention ---- */
@@ -357,15 +329,6 @@ static void bias_act_half(real *x, const real *bias, int64_t rows, int64_t cols,
   bias_act_rows(x, bias, rows, cols, act, /*half=*/true);
 }
 
-static void rms_norm_half(const real *x, const real *weight, int64_t rows, int64_t cols,
-                          real *out) {
-  rms_norm_rows(x, weight, rows, cols, out, /*half=*/true);
-}
-
-static void gated_silu_half(real *gate, const real *up, int64_t n) {
-  gate_all(gate, up, n, /*half=*/true);
-}
-
 /* Rounds the scores of one query as their operations end, n in whole panels; returns the highest.
  */
 SIMD_INLINE real finish_scores(real *scores, int64_t n, real scale, bool half) {
@@ -457,8 +420,6 @@ const ref_kernels TABLE = {
 #if REF_BITS == 32
     .round_half = round_half,
     .bias_act_half = bias_act_half,
-    .rms_norm_half = rms_norm_half,
-    .gated_silu_half = gated_silu_half,
     .attend_half = attend_half,
 #endif
 };

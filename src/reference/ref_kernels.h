@@ -101,15 +101,8 @@ typedef struct ref_kernels {
 
   void (*round_half)(real *x, int64_t n);
 
-  /* bias_act with three operations, each rounded: x itself, x + bias, act (SiLU: its sigmoid too).
-   */
+  /* bias_act with three operations, each rounded: x itself, x + bias, act. */
   void (*bias_act_half)(real *x, const real *bias, int64_t rows, int64_t cols, ref_act act);
-
-  /* rms_norm with two: x / sqrt(...), and that times weight (models.md B.0). */
-  void (*rms_norm_half)(const real *x, const real *weight, int64_t rows, int64_t cols, real *out);
-
-  /* gated_silu with three: sigmoid(gate), times gate, times up. */
-  void (*gated_silu_half)(real *gate, const real *up, int64_t n);
 
   /* attend in the decomposed form: softmax in FP32 as a whole, its weights rounded, then their
    * product with the values, which is left to the caller to round. lse is FP32. */

@@ -45,8 +45,6 @@ void ref_layer_norm(const ref_run *run, const ref_norm *norm, const real *x, int
   if (norm->bias != NULL) {
     run->kernels->layer_norm(x, norm->weight, norm->bias, rows, norm->dim, out);
     ref_layer_round(run, norm->half, out, rows * norm->dim);
-  } else if (norm->half) {
-    run->kernels->rms_norm_half(x, norm->weight, rows, norm->dim, out);
   } else {
     run->kernels->rms_norm(x, norm->weight, rows, norm->dim, out);
   }
@@ -83,5 +81,4 @@ void ref_layer_ffn(const ref_run *run, const ref_norm *norm, const ref_ffn *ffn,
       x[at] = mask[i] > 0 ? x[at] + scratch->output[at] : 0;
     }
   }
-  ref_layer_round(run, ffn->last.half, x, tile->n * norm->dim);
 }

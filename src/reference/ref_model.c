@@ -14,7 +14,8 @@ typedef struct binder {
   const assay_mlpf_config *config;
   const assay_tensor_map *weights;
   ref_arena *arena;
-  bool half; /* of the block being bound */
+  const ref_plan *plan;
+  bool half; /* of what is being bound */
   assay_status status;
   assay_error *err;
 } binder;
@@ -69,7 +70,7 @@ static void check_half(binder *b, const char *name, const float *values, int64_t
   }
 }
 
-/* The values as the block being bound computes with them. */
+/* The values as they are computed with. */
 static const real *convert(binder *b, const char *name, const float *values, int64_t n) {
   if (b->status || !b->half) return values;
   check_half(b, name, values, n);
@@ -147,7 +148,7 @@ static ref_norm bind_layer_norm(binder *b, const char *prefix, int64_t dim) {
 }
 
 static ref_norm bind_rms_norm(binder *b, const char *prefix, int64_t dim) {
-  return (ref_norm){.dim = dim, .weight = bind_vector(b, prefix, "weight", dim), .half = b->half};
+  return (ref_norm){.dim = dim, .weight = bind_vector(b, prefix, "weight", dim)};
 }
 
 static ref_mlp3 bind_mlp3(binder *b, const char *prefix, int64_t n_in, int64_t n_out) {
@@ -178,7 +179,9 @@ static ref_ffn bind_ffn(binder *b, const char *prefix, int64_t dim) {
 static void bind_attention_layer(binder *b, const char *prefix, ref_attention_layer *out) {
   char name[NAME_BYTES];
   int64_t e = b->config->embedding_dim;
+  b->half = b->plan->backbone;
   out->mha = bind_mha(b, join(name, prefix, "mha"), e);
+  b->half = false;
   out->norm0 = bind_layer_norm(b, join(name, prefix, "norm0"), e);
   out->norm1 = bind_layer_norm(b, join(name, prefix, "norm1"), e);
   out->ffn = bind_ffn(b, join(name, prefix, "seq"), e);
@@ -218,10 +221,12 @@ static void bind_heptv2_layer(binder *b, const char *prefix, ref_heptv2_layer *o
   out->norm2 = bind_rms_norm(b, join(name, prefix, "norm2"), e);
   out->q_norm = bind_rms_norm(b, join(name, prefix, "q_norm"), d);
   out->k_norm = bind_rms_norm(b, join(name, prefix, "k_norm"), d);
+  b->half = b->plan->backbone;
   out->q = bind_linear_without_bias(b, join(name, prefix, "w_q"), e, e);
   out->k = bind_linear_without_bias(b, join(name, prefix, "w_k"), e, e);
   out->v = bind_linear_without_bias(b, join(name, prefix, "w_v"), e, e);
   out->out = bind_linear(b, join(name, prefix, "attn.out_linear"), e, e);
+  b->half = false;
   out->gate = bind_linear_without_bias(b, join(name, prefix, "ff.gate_proj"), e, c->ff_hidden);
   out->up = bind_linear_without_bias(b, join(name, prefix, "ff.up_proj"), e, c->ff_hidden);
   out->down = bind_linear_without_bias(b, join(name, prefix, "ff.down_proj"), c->ff_hidden, e);
@@ -230,15 +235,14 @@ static void bind_heptv2_layer(binder *b, const char *prefix, ref_heptv2_layer *o
   check_hashing(b, prefix, out);
 }
 
-static void bind_stack(binder *b, const char *encoder, const char *backbone, const ref_plan *plan,
-                       ref_stack *out) {
+static void bind_stack(binder *b, const char *encoder, const char *backbone, ref_stack *out) {
   const assay_mlpf_config *c = b->config;
   int64_t types = c->input_encoding == ASSAY_MLPF_SPLIT ? c->n_elemtypes : 1;
   out->encoder_name = encoder;
   out->layers_name = backbone;
-  b->half = plan->encoder;
+  b->half = b->plan->encoder;
   out->encoder = bind_mlp3(b, encoder, c->input_dim, types * c->embedding_dim);
-  b->half = plan->backbone;
+  b->half = false;
   bool attention = c->arch == ASSAY_MLPF_ATTENTION;
   if (attention) {
     out->attention = allocate(b, c->num_convs, sizeof *out->attention);
@@ -268,23 +272,23 @@ static ref_linear bind_in_part(binder *b, const char *mha, int64_t dim, int64_t 
   return part;
 }
 
-static void bind_readout(binder *b, const char *task, bool half, ref_readout *out) {
+static void bind_readout(binder *b, const char *task, ref_readout *out) {
   char prefix[NAME_BYTES], name[NAME_BYTES], mha[NAME_BYTES];
   int64_t dim = assay_mlpf_config_repr_dim(b->config);
   snprintf(name, sizeof name, "%s_query", task);
   snprintf(prefix, sizeof prefix, "%s_readout", task);
   join(mha, prefix, "mha");
   out->present = true;
-  b->half = false;
   const float *query = find(b, name, 1, 1, dim);
   out->query = convert(b, name, query, dim);
   out->query_norm = bind_layer_norm(b, join(name, prefix, "query_norm"), dim);
   out->q = bind_in_part(b, mha, dim, 0, dim);
-  b->half = half;
   out->key_norm = bind_layer_norm(b, join(name, prefix, "key_norm"), dim);
   out->post_norm = bind_layer_norm(b, join(name, prefix, "post_norm"), dim);
+  b->half = b->plan->readout;
   out->kv = bind_in_part(b, mha, dim, dim, 2 * dim);
   out->out = bind_linear(b, join(name, mha, "out_proj"), dim, dim);
+  b->half = false;
   out->ffn = bind_ffn(b, join(name, prefix, "ffn"), dim);
 }
 
@@ -325,25 +329,25 @@ static void bind_heads(binder *b, ref_model *out) {
 assay_status ref_model_bind(const assay_mlpf_config *config, const ref_plan *plan,
                             const assay_tensor_map *weights, ref_arena *arena, ref_model *out,
                             assay_error *err) {
-  binder b = {.config = config, .weights = weights, .arena = arena, .err = err};
+  binder b = {.config = config, .weights = weights, .arena = arena, .plan = plan, .err = err};
   ref_model model = {.n_stacks = 1};
   if (config->backbone_mode == ASSAY_MLPF_BACKBONE_SPLIT) {
     model.n_stacks = 2;
-    bind_stack(&b, "_nn0_id", "_backbone_id", plan, &model.stacks[REF_CLASSIFICATION]);
-    bind_stack(&b, "_nn0_reg", "_backbone_reg", plan, &model.stacks[REF_REGRESSION]);
+    bind_stack(&b, "_nn0_id", "_backbone_id", &model.stacks[REF_CLASSIFICATION]);
+    bind_stack(&b, "_nn0_reg", "_backbone_reg", &model.stacks[REF_REGRESSION]);
   } else {
-    bind_stack(&b, "nn0", "backbone", plan, &model.stacks[0]);
+    bind_stack(&b, "nn0", "backbone", &model.stacks[0]);
     if (config->task_queries) {
-      bind_readout(&b, "classification", plan->readout, &model.readouts[REF_CLASSIFICATION]);
-      bind_readout(&b, "regression", plan->readout, &model.readouts[REF_REGRESSION]);
+      bind_readout(&b, "classification", &model.readouts[REF_CLASSIFICATION]);
+      bind_readout(&b, "regression", &model.readouts[REF_REGRESSION]);
     }
   }
-  b.half = plan->heads;
   if (config->arch == ASSAY_MLPF_ATTENTION && config->use_pre_layernorm) {
     int64_t dim = assay_mlpf_config_repr_dim(config);
     model.final_norms[REF_CLASSIFICATION] = bind_layer_norm(&b, "classification_norm", dim);
     model.final_norms[REF_REGRESSION] = bind_layer_norm(&b, "regression_norm", dim);
   }
+  b.half = plan->heads;
   bind_heads(&b, &model);
   if (b.status) return b.status;
   *out = model;

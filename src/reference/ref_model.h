@@ -22,7 +22,7 @@ typedef struct ref_linear {
   int64_t n_in, n_out;
   const real *weight; /* [n_out, n_in] */
   const real *bias;   /* [n_out], or NULL for none */
-  bool half;          /* weights and operations are rounded to FP16 */
+  bool half;          /* weights and operations are rounded to FP16; so is x, by the caller */
 } ref_linear;
 
 #define ref_norm REF(ref_norm)
@@ -30,7 +30,7 @@ typedef struct ref_norm {
   int64_t dim;
   const real *weight; /* [dim]; NULL: this norm is not there */
   const real *bias;   /* [dim], or NULL for an RMS norm */
-  bool half;          /* weights and operations are rounded to FP16 */
+  bool half;          /* of layer norms: weights and result are rounded to FP16 */
 } ref_norm;
 
 /* Linear, activation, layer norm, linear: the encoder and all heads (models.md B.0). */

@@ -1,6 +1,6 @@
 /* A precision plan (model/mlpf_plan_config.h) as the steps of an evaluation ask for it. "Half" in
- * this room: computed in FP16, that is in values of FP32 that are rounded to FP16 at the end of
- * each operation. */
+ * this room: computed in FP16, that is in values of FP32 that are rounded to FP16 where they
+ * enter the block and at the end of each operation. What lies between blocks is FP32. */
 #ifndef ASSAY_REFERENCE_REF_PLAN_H
 #define ASSAY_REFERENCE_REF_PLAN_H
 
@@ -11,7 +11,8 @@
 
 /* All zeroes: FP32, or FP64, throughout. */
 typedef struct ref_plan {
-  bool encoder, backbone, readout, heads; /* blocks that are half */
+  bool encoder, backbone, readout, heads; /* blocks that are half: of the layers and readouts,
+                                             their attention */
   bool decomposed; /* attention of half blocks, but HEPTv2's buckets, which always are */
   bool scores;     /* half where attention is both half and decomposed; those of HEPTv2's buckets
                       are half as soon as the backbone is */

@@ -21,15 +21,15 @@
 #include "reference/ref_plan.h"
 #include "reference/test_model.h"
 
-/* Of a block's output in the Euclidean norm, for the middle one of several small events. A sum that
- * falls to the other side of a rounding makes 1e-4, in one event of some: hence the middle one,
- * where 7e-6 is the most seen. One operation that is not rounded, or rounded twice, makes 1e-4 to
- * 1e-3 in every event (tried for each). */
-#define HALF_TOLERANCE 2e-5
-#define HALF_WORST     1e-3 /* all of a block off by a unit of FP16 */
+/* Of a block's output in the Euclidean norm, over several small events. A value that falls to the
+ * other side of a rounding makes 1e-5 to 1e-4, in some events: hence not all of them must agree to
+ * the last digits, but a third (more than half do). One operation that is not rounded, or rounded
+ * twice, makes 1e-4 to 1e-3 in all (tried for each). */
+#define HALF_TOLERANCE 2e-6
+#define HALF_WORST     1e-2 /* some units of FP16, where biases cancel */
 #define F32_TOLERANCE  1e-6
 #define F32_WORST      1e-5 /* of events with a single element */
-enum { N_EVENTS = 9, N_ELEMS = 20, BLOCKS_MAX = 40 };
+enum { N_EVENTS = 15, N_ELEMS = 10, BLOCKS_MAX = 40 };
 
 /* ---- the emulation ---- */
 
@@ -148,26 +148,23 @@ static float *layer_norm(const naive *m, bool half, const float *x, int64_t rows
   return out;
 }
 
-static float *rms_norm(const naive *m, bool half, const float *x, int64_t rows, int64_t n,
-                       const char *prefix) {
+/* In FP32; times a factor. */
+static float *rms_norm(const naive *m, const float *x, int64_t rows, int64_t n, const char *prefix,
+                       double factor) {
   const float *w = weight(m, text("%s.weight", prefix));
   float *out = array(rows * n);
   for (int64_t row = 0; row < rows; row++, x += n) {
     double square = 0;
     for (int64_t i = 0; i < n; i++) square += (double)x[i] * (double)x[i] / (double)n;
     for (int64_t i = 0; i < n; i++) {
-      float scaled = rounded(half, (double)x[i] / sqrt(square + 1e-6));
-      out[row * n + i] = rounded(half, (double)scaled * (double)rounded(half, (double)w[i]));
+      out[row * n + i] = (float)((double)x[i] / sqrt(square + 1e-6) * (double)w[i] * factor);
     }
   }
   return out;
 }
 
-static void silu(bool half, float *x, int64_t n) {
-  for (int64_t i = 0; i < n; i++) {
-    float sigmoid = rounded(half, 1 / (1 + exp(-(double)x[i])));
-    x[i] = rounded(half, (double)x[i] * (double)sigmoid);
-  }
+static void silu(float *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) x[i] = (float)((double)x[i] / (1 + exp(-(double)x[i])));
 }
 
 static void activate(const naive *m, bool half, float *values, int64_t n) {
@@ -194,10 +191,10 @@ static void activate(const naive *m, bool half, float *values, int64_t n) {
   }
 }
 
-/* x += y, and zero at padding if masked. */
-static void add(const naive *m, bool half, float *x, const float *y, int64_t width, bool masked) {
+/* x += y in FP32, and zero at padding if masked. */
+static void add(const naive *m, float *x, const float *y, int64_t width, bool masked) {
   for (int64_t i = 0; i < m->n * width; i++) {
-    x[i] = rounded(half, (double)x[i] + (double)y[i]);
+    x[i] += y[i];
     if (masked && !(m->mask[i / width] > 0)) x[i] = 0;
   }
 }
@@ -215,29 +212,30 @@ typedef struct softmax_form {
   bool half, decomposed, half_scores;
 } softmax_form;
 
-/* Queries [n_queries, heads*dim], keys and values [n, heads*dim] of which those listed are looked
- * at; one head. out rows are heads*dim apart. Returns the log-sum-exp of the last query. */
-static double attend(softmax_form f, const float *queries, int64_t n_queries, const float *keys,
-                     const float *values, const int64_t *listed, int64_t n_listed, int64_t stride,
-                     int64_t dim, float *out) {
+/* Scale multiplies scores. Queries [n_queries, heads*dim], keys and values [n, heads*dim] of which
+ * those listed are looked at; one head. out rows are heads*dim apart. Returns the log-sum-exp of
+ * the last query. */
+static double attend(softmax_form f, double scale, const float *queries, int64_t n_queries,
+                     const float *keys, const float *values, const int64_t *listed,
+                     int64_t n_listed, int64_t stride, int64_t dim, float *out) {
   double scores[512], lse = 0;
   bool half_scores = f.half && f.decomposed && f.half_scores;
-  bool power_of_4 = dim == 1 || dim == 4 || dim == 16 || dim == 64;
+  bool power_of_2 = scale == 1 || scale == 0.5 || scale == 0.25 || scale == 0.125;
   assert_true(n_listed <= 512);
   for (int64_t q = 0; q < n_queries; q++) {
     double highest = -HUGE_VAL, total = 0;
     for (int64_t j = 0; j < n_listed; j++) {
-      double sum = 0, scale = 1 / sqrt((double)dim);
+      double sum = 0;
       for (int64_t i = 0; i < dim; i++) {
         sum += (double)queries[q * stride + i] * (double)keys[listed[j] * stride + i];
       }
       if (!half_scores) {
         scores[j] = (double)(float)(sum * scale);
-      } else if (power_of_4) {
+      } else if (power_of_2) {
         scores[j] = (double)rounded(true, sum * scale);
       } else {
-        scores[j] =
-            (double)rounded(true, (double)rounded(true, sum) * (double)rounded(true, scale));
+        float product = rounded(true, sum), factor = rounded(true, scale);
+        scores[j] = (double)rounded(true, (double)product * (double)factor);
       }
       highest = fmax(highest, scores[j]);
     }
@@ -305,13 +303,12 @@ static void check_differences(naive *m) {
   for (int i = 0; i < m->n_compared; i++) {
     double *relative = m->compared[i].relative;
     qsort(relative, N_EVENTS, sizeof *relative, by_value);
-    double middle = relative[N_EVENTS / 2], worst = relative[N_EVENTS - 1];
+    double good = relative[N_EVENTS / 3 - 1], worst = relative[N_EVENTS - 1];
     bool half = m->compared[i].half;
-    if (middle <= (half ? HALF_TOLERANCE : F32_TOLERANCE) &&
-        worst <= (half ? HALF_WORST : F32_WORST))
+    if (good <= (half ? HALF_TOLERANCE : F32_TOLERANCE) && worst <= (half ? HALF_WORST : F32_WORST))
       continue;
-    fail_msg("%s: %s: relative difference %.3g in the middle, %.3g at most", m->what,
-             m->compared[i].block, middle, worst);
+    fail_msg("%s: %s: relative difference %.3g in the best third, %.3g at most", m->what,
+             m->compared[i].block, good, worst);
   }
 }
 
@@ -339,6 +336,18 @@ static float *encode(naive *m, const char *name) {
   return x;
 }
 
+/* (12) and (32): FP32, whatever the plan says. */
+static void feed_forward(const naive *m, float *x, int64_t rows, int64_t dim, const char *norm,
+                         const char *p) {
+  int64_t w = m->c->width;
+  float *hidden = layer_norm(m, /*half=*/false, x, rows, dim, norm);
+  hidden = linear(m, /*half=*/false, hidden, rows, dim, text("%s.0", p), w);
+  activate(m, /*half=*/false, hidden, rows * w);
+  hidden = linear(m, /*half=*/false, hidden, rows, w, text("%s.2", p), dim);
+  activate(m, /*half=*/false, hidden, rows * dim);
+  add(m, x, hidden, dim, /*masked=*/true);
+}
+
 static void attention_layer(naive *m, const char *p, const float *x0, bool last, float *x) {
   const assay_mlpf_config *c = m->c;
   int64_t e = c->embedding_dim, listed[512];
@@ -347,24 +356,22 @@ static void attention_layer(naive *m, const char *p, const float *x0, bool last,
                           is_half(m->plan.scores)};
   int64_t n_listed = list_keys(m, c->key_mask == ASSAY_MLPF_KEY_MASK_ALL, listed);
   const char *w = text("%s.mha.in_proj_weight", p), *b = text("%s.mha.in_proj_bias", p);
-  float *normed = layer_norm(m, half, x, m->n, e, text("%s.norm0", p));
-  float *q = product(m, half, last ? x0 : normed, m->n, e, w, b, 0, e);
+  float *normed = layer_norm(m, /*half=*/false, x, m->n, e, text("%s.norm0", p));
+  normed = round_all(half, normed, m->n * e);
+  const float *asking = last ? round_all(half, x0, m->n * e) : normed;
+  float *q = product(m, half, asking, m->n, e, w, b, 0, e);
   float *k = product(m, half, normed, m->n, e, w, b, e, e);
   float *v = product(m, half, normed, m->n, e, w, b, 2 * e, e);
   float *attended = array(m->n * e);
   for (int64_t h = 0; h < c->num_heads; h++) {
     int64_t at = h * c->head_dim;
-    attend(f, q + at, m->n, k + at, v + at, listed, n_listed, e, c->head_dim, attended + at);
+    attend(f, 1 / sqrt((double)c->head_dim), q + at, m->n, k + at, v + at, listed, n_listed, e,
+           c->head_dim, attended + at);
   }
   attended = linear(m, half, attended, m->n, e, text("%s.mha.out_proj", p), e);
   check_block(m, text("%s.attention", p), half, attended, m->n, e);
-  add(m, half, x, attended, e, /*masked=*/false);
-  float *hidden = layer_norm(m, half, x, m->n, e, text("%s.norm1", p));
-  hidden = linear(m, half, hidden, m->n, e, text("%s.seq.0", p), c->width);
-  activate(m, half, hidden, m->n * c->width);
-  hidden = linear(m, half, hidden, m->n, c->width, text("%s.seq.2", p), e);
-  activate(m, half, hidden, m->n * e);
-  add(m, half, x, hidden, e, /*masked=*/true);
+  add(m, x, attended, e, /*masked=*/false);
+  feed_forward(m, x, m->n, e, text("%s.norm1", p), text("%s.seq", p));
 }
 
 /* out [n, E]: attention of one head over the buckets of all hashes, merged in FP32. */
@@ -388,8 +395,8 @@ static void bucket_head(const naive *m, const char *p, int64_t head, const float
       }
       for (int64_t i = first; i < first + c->block_size; i++) {
         int64_t at = perm[i] * e + head * d;
-        lse[hash][perm[i]] = attend(f, q + at, 1, k + head * d, v + head * d, listed, n_listed, e,
-                                    d, found + hash * n * e + at);
+        lse[hash][perm[i]] = attend(f, /*scale=*/1, q + at, 1, k + head * d, v + head * d, listed,
+                                    n_listed, e, d, found + hash * n * e + at);
       }
     }
   }
@@ -411,49 +418,51 @@ static void heptv2_layer(naive *m, const char *p, float *x) {
   const assay_mlpf_config *c = m->c;
   int64_t e = c->embedding_dim, n = m->n;
   bool half = is_half(m->plan.backbone);
-  float *u = round_all(half, x, n * e), *coordinates = array(2 * n), *attended = array(n * e);
+  float *u = round_all(/*half=*/false, x, n * e), *coordinates = array(2 * n);
+  float *attended = array(n * e);
   if (c->learned_positions) {
     const char *head = text("%s.pe_func.position_embedding_head", p);
     for (int64_t i = 0; i < n; i++) {
       const float *row = m->features + i * c->input_dim;
       if (!(m->mask[i] > 0)) continue;
-      coordinates[2 * i] = rounded(half, (double)row[2]);
-      coordinates[2 * i + 1] = rounded(half, atan2((double)row[3], (double)row[4]));
+      coordinates[2 * i] = row[2];
+      coordinates[2 * i + 1] = (float)atan2((double)row[3], (double)row[4]);
     }
-    float *position = linear(m, half, coordinates, n, 2, text("%s.0", head), 4 * e);
-    position = layer_norm(m, half, position, n, 4 * e, text("%s.1", head));
-    silu(half, position, n * 4 * e);
-    position = linear(m, half, position, n, 4 * e, text("%s.3", head), e);
-    add(m, half, u, position, e, /*masked=*/false);
+    float *position = linear(m, /*half=*/false, coordinates, n, 2, text("%s.0", head), 4 * e);
+    position = layer_norm(m, /*half=*/false, position, n, 4 * e, text("%s.1", head));
+    silu(position, n * 4 * e);
+    position = linear(m, /*half=*/false, position, n, 4 * e, text("%s.3", head), e);
+    add(m, u, position, e, /*masked=*/false);
   }
-  u = rms_norm(m, half, u, n, e, text("%s.norm1", p));
+  u = rms_norm(m, u, n, e, text("%s.norm1", p), 1);
+  u = round_all(half, u, n * e);
   float *q = linear_without_bias(m, half, u, n, e, text("%s.w_q", p), e);
   float *k = linear_without_bias(m, half, u, n, e, text("%s.w_k", p), e);
   float *v = linear_without_bias(m, half, u, n, e, text("%s.w_v", p), e);
-  q = rms_norm(m, half, q, n * c->num_heads, c->head_dim, text("%s.q_norm", p));
-  k = rms_norm(m, half, k, n * c->num_heads, c->head_dim, text("%s.k_norm", p));
+  q = rms_norm(m, q, n * c->num_heads, c->head_dim, text("%s.q_norm", p),
+               1 / sqrt((double)c->head_dim));
+  k = rms_norm(m, k, n * c->num_heads, c->head_dim, text("%s.k_norm", p), 1);
+  q = round_all(half, q, n * e);
+  k = round_all(half, k, n * e);
   for (int64_t h = 0; h < c->num_heads; h++) bucket_head(m, p, h, q, k, v, attended);
   attended = linear(m, half, attended, n, e, text("%s.attn.out_linear", p), e);
   check_block(m, text("%s.attention", p), half, attended, n, e);
-  add(m, half, x, attended, e, /*masked=*/false);
-  float *z = rms_norm(m, half, x, n, e, text("%s.norm2", p));
-  float *gate = linear_without_bias(m, half, z, n, e, text("%s.ff.gate_proj", p), c->ff_hidden);
-  float *up = linear_without_bias(m, half, z, n, e, text("%s.ff.up_proj", p), c->ff_hidden);
-  silu(half, gate, n * c->ff_hidden);
-  for (int64_t i = 0; i < n * c->ff_hidden; i++) {
-    gate[i] = rounded(half, (double)gate[i] * (double)up[i]);
-  }
-  float *down = linear_without_bias(m, half, gate, n, c->ff_hidden, text("%s.ff.down_proj", p), e);
-  add(m, half, x, down, e, /*masked=*/true);
+  add(m, x, attended, e, /*masked=*/false);
+  float *z = rms_norm(m, x, n, e, text("%s.norm2", p), 1);
+  float *gate = linear_without_bias(m, false, z, n, e, text("%s.ff.gate_proj", p), c->ff_hidden);
+  float *up = linear_without_bias(m, false, z, n, e, text("%s.ff.up_proj", p), c->ff_hidden);
+  silu(gate, n * c->ff_hidden);
+  for (int64_t i = 0; i < n * c->ff_hidden; i++) gate[i] *= up[i];
+  float *down = linear_without_bias(m, false, gate, n, c->ff_hidden, text("%s.ff.down_proj", p), e);
+  add(m, x, down, e, /*masked=*/true);
 }
 
 /* The representation [n, D] of one stack. */
 static float *run_stack(naive *m, const char *encoder, const char *layers) {
   const assay_mlpf_config *c = m->c;
   int64_t e = c->embedding_dim, dim = assay_mlpf_config_repr_dim(c);
-  bool half = is_half(m->plan.backbone), concat = c->representation == ASSAY_MLPF_CONCAT;
+  bool concat = c->representation == ASSAY_MLPF_CONCAT;
   float *x0 = encode(m, encoder), *f = array(m->n * dim);
-  if (c->num_convs > 0) x0 = round_all(half, x0, m->n * e);
   float *x = round_all(/*half=*/false, x0, m->n * e);
   for (int64_t layer = 0; layer < c->num_convs; layer++) {
     char p[64];
@@ -463,7 +472,7 @@ static float *run_stack(naive *m, const char *encoder, const char *layers) {
     } else {
       heptv2_layer(m, p, x);
     }
-    check_block(m, p, half, x, m->n, e);
+    check_block(m, p, /*half=*/false, x, m->n, e);
     for (int64_t i = 0; concat && i < m->n * e; i++) f[i / e * dim + layer * e + i % e] = x[i];
   }
   return concat && c->num_convs > 0 ? f : x;
@@ -473,7 +482,7 @@ static float *run_stack(naive *m, const char *encoder, const char *layers) {
 static float *represent(naive *m, const char *task, const float *representation) {
   const assay_mlpf_config *c = m->c;
   int64_t dim = assay_mlpf_config_repr_dim(c), n = m->n;
-  bool half = is_half(m->plan.readout), half_heads = is_half(m->plan.heads);
+  bool half = is_half(m->plan.readout);
   float *g = round_all(/*half=*/false, representation, n * dim);
   if (c->task_queries) {
     char p[64];
@@ -483,37 +492,30 @@ static float *represent(naive *m, const char *task, const float *representation)
     const char *w = text("%s.mha.in_proj_weight", p), *b = text("%s.mha.in_proj_bias", p);
     const softmax_form f = {half, m->plan.attention == ASSAY_MLPF_DECOMPOSED,
                             is_half(m->plan.scores)};
-    g = round_all(half, g, n * dim);
     float *query = layer_norm(m, /*half=*/false, weight(m, text("%s_query", task)), 1, dim,
                               text("%s.query_norm", p));
     query = product(m, /*half=*/false, query, 1, dim, w, b, 0, dim);
     query = round_all(half, query, dim);
-    float *normed = layer_norm(m, half, g, n, dim, text("%s.key_norm", p));
+    float *normed = layer_norm(m, /*half=*/false, g, n, dim, text("%s.key_norm", p));
+    normed = round_all(half, normed, n * dim);
     float *k = product(m, half, normed, n, dim, w, b, dim, dim);
     float *v = product(m, half, normed, n, dim, w, b, 2 * dim, dim);
     float *attended = array(dim);
     for (int64_t h = 0; h < heads; h++) {
-      attend(f, query + h * d, 1, k + h * d, v + h * d, listed, n_listed, dim, d, attended + h * d);
+      attend(f, 1 / sqrt((double)d), query + h * d, 1, k + h * d, v + h * d, listed, n_listed, dim,
+             d, attended + h * d);
     }
     attended = linear(m, half, attended, 1, dim, text("%s.mha.out_proj", p), dim);
     check_block(m, text("%s.attention", p), half, attended, 1, dim);
-    for (int64_t i = 0; i < n * dim; i++) {
-      g[i] = rounded(half, (double)g[i] + (double)attended[i % dim]);
-    }
-    float *hidden = layer_norm(m, half, g, n, dim, text("%s.post_norm", p));
-    hidden = linear(m, half, hidden, n, dim, text("%s.ffn.0", p), c->width);
-    activate(m, half, hidden, n * c->width);
-    hidden = linear(m, half, hidden, n, c->width, text("%s.ffn.2", p), dim);
-    activate(m, half, hidden, n * dim);
-    add(m, half, g, hidden, dim, /*masked=*/true);
-    check_block(m, p, half, g, n, dim);
+    for (int64_t i = 0; i < n * dim; i++) g[i] += attended[i % dim];
+    feed_forward(m, g, n, dim, text("%s.post_norm", p), text("%s.ffn", p));
+    check_block(m, p, /*half=*/false, g, n, dim);
   }
-  g = round_all(half_heads, g, n * dim);
   if (c->arch == ASSAY_MLPF_ATTENTION && c->use_pre_layernorm) {
-    g = layer_norm(m, half_heads, g, n, dim, text("%s_norm", task));
-    check_block(m, text("%s_norm", task), half_heads, g, n, dim);
+    g = layer_norm(m, /*half=*/false, g, n, dim, text("%s_norm", task));
+    check_block(m, text("%s_norm", task), /*half=*/false, g, n, dim);
   }
-  return g;
+  return round_all(is_half(m->plan.heads), g, n * dim);
 }
 
 static void run_heads(naive *m, const float *g_cls, const float *g_reg) {
@@ -639,7 +641,7 @@ static assay_mlpf_config model(int number) {
   }
   if (number == 1) c.representation = ASSAY_MLPF_CONCAT;
   if (split) c.learned_positions = false;
-  c.block_size = 10;
+  c.block_size = 5;
   return c;
 }
 
@@ -731,8 +733,8 @@ static void every_block_is_what_its_equations_and_the_plan_say(void **state) {
     assay_mlpf_config c = model(number);
     assay_tensor_map weights = seeded(&c, 3);
     enliven(&weights);
-    event_batch batch =
-        make_batch(&c, N_EVENTS, N_ELEMS, (int64_t[]){20, 13, 20, 19, 1, 20, 11, 18, 20});
+    event_batch batch = make_batch(&c, N_EVENTS, N_ELEMS,
+                                   (int64_t[]){10, 7, 10, 9, 1, 10, 6, 8, 10, 5, 10, 9, 10, 7, 10});
     for (int i = 0; i < N_PLANS; i++) {
       const assay_mlpf_plan_config plan = plan_of_case(&plan_cases[i]);
       char what[128];
@@ -823,7 +825,7 @@ static void outputs_keep_their_promises_in_half(void **state) {
         assert_true(value == 0 && !signbit(value));
       }
     }
-    if (!(worst > 1e-5 && worst < 2e-2)) /* models.md section E: around 2e-3 */
+    if (!(worst > 1e-5 && worst < 2e-2)) /* models.md section E: around 1e-3 */
       fail_msg("%s: FP16 is %.3g away from FP64", model_names[number], worst);
     assert_int_equal(half.perm.size_bytes, full.perm.size_bytes);
     if (half.perm.size_bytes > 0)
@@ -854,14 +856,18 @@ static void what_float16_cannot_hold_is_refused_by_name(void **state) {
   } rows[] = {
       {0, "nn0.4.weight", 1, 0, 0, 0},
       {0, "backbone.1.mha.in_proj_bias", 0, 1, 0, 0},
+      {0, "backbone.0.norm0.weight", 0, 0, 0, 0}, /* FP32 whatever the plan says */
+      {0, "backbone.1.seq.0.weight", 0, 0, 0, 0},
       {3, "backbone.0.w_q.weight", 0, 1, 0, 0},
-      {3, "backbone.1.norm2.weight", 0, 1, 0, 0},
-      {3, "backbone.0.pe_func.position_embedding_head.0.weight", 0, 1, 0, 0},
+      {3, "backbone.1.attn.out_linear.bias", 0, 1, 0, 0},
+      {3, "backbone.1.q_norm.weight", 0, 0, 0, 0},
+      {3, "backbone.0.pe_func.position_embedding_head.0.weight", 0, 0, 0, 0},
       {0, "regression_readout.mha.in_proj_weight", 0, 0, 1, 0},
-      {0, "classification_readout.ffn.2.bias", 0, 0, 1, 0},
-      {0, "classification_norm.weight", 0, 0, 0, 1},
-      {0, "nn_pt.nn.1.4.bias", 0, 0, 0, 1},
-      {0, "classification_query", 0, 0, 0, 0}, /* never computed with in FP16 */
+      {0, "classification_readout.mha.out_proj.bias", 0, 0, 1, 0},
+      {0, "classification_readout.ffn.2.bias", 0, 0, 0, 0},
+      {0, "classification_norm.weight", 0, 0, 0, 0},
+      {0, "nn_pt.nn.1.2.weight", 0, 0, 0, 1},
+      {0, "classification_query", 0, 0, 0, 0},
       {0, "classification_readout.query_norm.weight", 0, 0, 0, 0},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

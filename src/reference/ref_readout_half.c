@@ -1,8 +1,6 @@
 /* The attention of the task readouts in an FP16 block: models.md B.7 (32). Keys and values are
  * projected as the equations say, for what ref_readout.c avoids computing is rounded here. The
  * readouts take turns with one memory. */
-#include <string.h>
-
 #include "reference/ref_run.h"
 
 static ref_plan_scale scale_of(const ref_run *run) {
@@ -28,15 +26,14 @@ static void project_tile(void *context, int64_t number, int thread) {
   const ref_tile tile = ref_run_tile(run, number);
   const ref_readout *readout = &run->model.readouts[run->readout];
   int64_t dim = assay_mlpf_config_repr_dim(run->config);
-  real *f = scratch->kept, *normed = scratch->input, *keys = scratch->output, *values = f;
+  const real *f = run->representation[run->readout] + tile.row * dim;
+  real *normed = scratch->input, *keys = scratch->output, *values = scratch->kept;
   ref_linear k_part = readout->kv, v_part = readout->kv;
   k_part.n_out = v_part.n_out = dim;
   v_part.weight += dim * dim;
   v_part.bias += dim;
-  memcpy(f, run->representation[run->readout] + tile.row * dim,
-         (size_t)(tile.n * dim) * sizeof(real));
-  ref_layer_round(run, /*half=*/true, f, tile.n * dim);
   ref_layer_norm(run, &readout->key_norm, f, tile.n, normed);
+  ref_layer_round(run, /*half=*/true, normed, tile.n * dim);
   ref_layer_linear(run, &k_part, normed, tile.n, REF_ACT_NONE, keys);
   ref_layer_linear(run, &v_part, normed, tile.n, REF_ACT_NONE, values);
   for (int64_t i = 0; i < tile.n; i++) {
