@@ -389,7 +389,9 @@ static assay_status fill_placement(const assay_placement *placement, const char 
   assay_text_printable(placement->reason, out->reason, sizeof out->reason);
   out->n_compute = (int64_t)placement->n_compute;
   out->n_on_provider = (int64_t)placement->n_on_provider;
+  out->n_compiled = (int64_t)placement->n_compiled;
   out->n_copies = (int64_t)placement->n_copies;
+  out->copied_bytes = placement->copied_bytes;
   out->n_control_flow = (int64_t)placement->n_control_flow;
   out->n_allowed = (int64_t)placement->n_allowed;
   out->n_model_runs = (int64_t)placement->n_model_runs;
@@ -399,6 +401,17 @@ static assay_status fill_placement(const assay_placement *placement, const char 
   if (out->provider == NULL) return assay_fail_memory(err, strlen(provider) + 1);
   ASSAY_TRY(fill_counts(placement, out, err));
   return fill_offenders(placement, out, err);
+}
+
+/* "flash_attention, integer_tensors": what the runtime requires; "" for nothing. */
+static void list_evidence(unsigned required, char *out, size_t out_bytes) {
+  out[0] = '\0';
+  for (unsigned bit = 1; bit <= required; bit <<= 1) {
+    const char *name = assay_runtime_evidence_name((assay_runtime_evidence)bit);
+    size_t used = strlen(out);
+    if ((required & bit) != 0 && name != NULL)
+      snprintf(out + used, out_bytes - used, "%s%s", used > 0 ? ", " : "", name);
+  }
 }
 
 assay_status assay_judge_placement(const char *profile_path, const char *log_path,
@@ -412,6 +425,9 @@ assay_status assay_judge_placement(const char *profile_path, const char *log_pat
                                .allowed_cpu_ops = (const char *const *)runtime->allowed_cpu_ops,
                                .n_allowed_cpu_ops = runtime->n_allowed_cpu_ops,
                                .max_copies = runtime->max_copies};
+  char required[128];
+  list_evidence(runtime->required_evidence, required, sizeof required);
+  if (required[0] != '\0') spec.unjudged = required;
   assay_status st = assay_placement_judge(&spec, &placement, err);
   if (st == ASSAY_OK) st = fill_placement(&placement, runtime->provider, &result->placement, err);
   result->placed = st == ASSAY_OK ? result->placement.verdict : ASSAY_VERDICT_UNKNOWN;

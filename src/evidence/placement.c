@@ -196,15 +196,34 @@ static assay_status add_offender(assay_placement *out, const assay_profile_node 
   return ASSAY_OK;
 }
 
+/* A provider names what it compiled after itself, "<provider>_<operator>_<index>", and its operator
+ * as no operator is called: DNNL_17_0, OpenVINO-EP-subgraph_1, MGXKernel_graph_main_5_0,
+ * TRTKernel_graph_main_5_0. XNNPACK's own Conv has such a name and is still one operator. */
+static bool is_compiled(const assay_profile_node *node) {
+  size_t n_provider = strlen(node->provider), n_op = strlen(node->op);
+  const char *name = node->name;
+  return strpbrk(node->op, "_-") != NULL && strncmp(name, node->provider, n_provider) == 0 &&
+         name[n_provider] == '_' && strncmp(name + n_provider + 1, node->op, n_op) == 0 &&
+         name[n_provider + 1 + n_op] == '_';
+}
+
+static void count_copy(assay_placement *out, const assay_profile_node *node) {
+  ++out->n_copies;
+  bool unknown = node->output_bytes < 0 || out->copied_bytes < 0;
+  bool overflows = !unknown && out->copied_bytes > INT64_MAX - node->output_bytes;
+  out->copied_bytes = unknown ? -1 : overflows ? INT64_MAX : out->copied_bytes + node->output_bytes;
+}
+
 /* Counts node i among compute, copies or control flow, and names it when it is where it should not
  * be. */
 static assay_status classify(const judgement *j, const assay_profile_node *node, assay_error *err) {
   assay_placement *out = j->out;
   node_kind kind = kind_of(node->op);
-  out->n_copies += kind == NODE_COPY;
+  if (kind == NODE_COPY) count_copy(out, node);
   out->n_control_flow += kind == NODE_CONTROL_FLOW;
   if (kind != NODE_COMPUTE) return ASSAY_OK;
   ++out->n_compute;
+  out->n_compiled += is_compiled(node);
   if (strcmp(node->provider, j->spec->provider) == 0) {
     ++out->n_on_provider;
     return ASSAY_OK;
@@ -295,6 +314,9 @@ static void conclude(const judgement *j) {
   } else if (j->spec->max_copies >= 0 && out->n_copies > (uint64_t)j->spec->max_copies) {
     snprintf(out->reason, sizeof out->reason, "%zu copies between devices, at most %lld allowed",
              out->n_copies, (long long)j->spec->max_copies);
+  } else if (j->spec->unjudged != NULL) {
+    doubt(out, "the runtime requires evidence of %.160s: judge it with 'assay fusion'",
+          j->spec->unjudged);
   } else {
     out->verdict = ASSAY_PLACEMENT_PASS;
   }
@@ -392,7 +414,9 @@ void assay_placement_put(const assay_placement *placement, assay_json_builder *b
   assay_json_put_string(b, "reason", placement->reason);
   assay_json_put_int(b, "n_compute", (int64_t)placement->n_compute);
   assay_json_put_int(b, "n_on_provider", (int64_t)placement->n_on_provider);
+  assay_json_put_int(b, "n_compiled", (int64_t)placement->n_compiled);
   assay_json_put_int(b, "n_copies", (int64_t)placement->n_copies);
+  assay_json_put_int(b, "copied_bytes", placement->copied_bytes);
   assay_json_put_int(b, "n_control_flow", (int64_t)placement->n_control_flow);
   assay_json_put_int(b, "n_allowed", (int64_t)placement->n_allowed);
   assay_json_put_int(b, "n_model_runs", (int64_t)placement->n_model_runs);

@@ -27,7 +27,9 @@ typedef struct assay_placement_spec {
   size_t n_runs;                      /* calls that were profiled */
   const char *const *allowed_cpu_ops; /* shape operations the policy lets run on the CPU */
   size_t n_allowed_cpu_ops;
-  int64_t max_copies; /* -1: any */
+  int64_t max_copies;   /* -1: any */
+  const char *unjudged; /* evidence that the runtime requires and that is judged elsewhere, in
+                           words; NULL: none. With it nothing passes here */
 } assay_placement_spec;
 
 typedef struct assay_placement_count {
@@ -43,7 +45,10 @@ typedef struct assay_placement {
   assay_placement_count *counts; /* by provider and operator, sorted */
   size_t n_counts;
   size_t n_compute, n_on_provider; /* distinct compute nodes: all, and those where they should be */
+  size_t n_compiled; /* of n_compute: subgraphs that a provider compiled into one node; how many of
+                        the model's nodes each stands for no profile says */
   size_t n_copies;
+  int64_t copied_bytes; /* by all copies in all calls; -1: the profile does not say */
   size_t n_control_flow;
   size_t n_allowed; /* on the CPU by policy */
   char **offenders; /* "MatMul '/layer/MatMul' on CPUExecutionProvider" */

@@ -125,6 +125,98 @@ static const char *write_matching_log(const char *profile) {
   return path;
 }
 
+/* --- compiled, copied, required ------------------------------------------------------------------
+ */
+
+static void what_was_compiled_and_copied_is_counted(void **state) {
+  (void)state;
+  static const struct {
+    const char *profile, *provider;
+    size_t n_runs, n_compiled, n_copies;
+    int64_t copied_bytes; /* over all calls */
+  } cases[] = {
+      {"openvino-1.24.1-attention-3runs", "OpenVINOExecutionProvider", 3, 1, 0, 0},
+      {"dnnl-1.23.2-mix17", DNNL, 1, 1, 0, 0},
+      {"dnnl-1.23.2-conv", DNNL, 1, 2, 0, 0},
+      {"xnnpack-1.23.2-conv", XNNPACK, 1, 0, 0, 0}, /* its Conv is named alike, and is one Conv */
+      {"webgpu-1.22.0-mix17-2runs", WEBGPU, 2, 0, 1, 1024},
+      {"webgpu-1.30.0-mesa25-mix17-3runs", WEBGPU, 3, 0, 1, 384},
+      {"cpu-1.32.0-mix17-3runs", CPU, 3, 0, 0, 0},
+  };
+  for (size_t i = 0; i < COUNT(cases); ++i) {
+    char path[256];
+    profile_path(cases[i].profile, path);
+    assay_placement_spec spec = {.profile_path = path,
+                                 .log_path = write_matching_log(path),
+                                 .provider = cases[i].provider,
+                                 .n_runs = cases[i].n_runs,
+                                 .max_copies = -1};
+    assay_placement p = judge(&spec);
+    if (p.n_compiled != cases[i].n_compiled || p.n_copies != cases[i].n_copies ||
+        p.copied_bytes != cases[i].copied_bytes)
+      fail_msg("%s: %zu compiled, %zu copies of %lld bytes", cases[i].profile, p.n_compiled,
+               p.n_copies, (long long)p.copied_bytes);
+    assay_placement_reset(&p);
+  }
+}
+
+/* A size that is not there, or not a number, makes all of them unavailable: never zero. */
+static void copies_without_a_size_are_unavailable(void **state) {
+  (void)state;
+  static const char *const sizes[] = {"1025", "", "-1", "1e3", "1234567890123456789", "x"};
+  assay_buf whole = {0};
+  read_file("testdata/profile/webgpu-1.22.0-mix17-2runs.json", &whole);
+  const char *const text = assay_buf_text(&whole), key[] = "\"output_size\" : \"";
+  const char *memcpy_event = strstr(text, "Memcpy");
+  while (memcpy_event > text && *memcpy_event != '\n') --memcpy_event;
+  const char *at = strstr(memcpy_event, key);
+  assert_non_null(at);
+  at += sizeof key - 1;
+  const char *rest = strchr(at, '"');
+  for (size_t i = 0; i < COUNT(sizes); ++i) {
+    assay_buf changed = {0};
+    append(&changed, text, (size_t)(at - text));
+    append(&changed, sizes[i], strlen(sizes[i]));
+    append(&changed, rest, strlen(rest));
+    char path[1024];
+    snprintf(path, sizeof path, "%s", test_folder_file(&folder, "sizes.json"));
+    write_file(path, &changed);
+    assay_placement_spec spec = {.profile_path = path,
+                                 .log_path = write_matching_log(path),
+                                 .provider = WEBGPU,
+                                 .n_runs = 2,
+                                 .max_copies = -1};
+    assay_placement p = judge(&spec);
+    int64_t want = i == 0 ? 1024 - 512 + 1025 : -1;
+    if (p.copied_bytes != want)
+      fail_msg("'%s': %lld, expected %lld", sizes[i], (long long)p.copied_bytes, (long long)want);
+    assay_placement_reset(&p);
+    assay_buf_reset(&changed);
+  }
+  assay_buf_reset(&whole);
+}
+
+static void required_evidence_is_not_judged_here(void **state) {
+  (void)state;
+  char path[256];
+  profile_path("cpu-1.32.0-mix17-3runs", path);
+  for (int i = 0; i < 2; ++i) {
+    assay_placement_spec spec = {.profile_path = path,
+                                 .log_path = write_matching_log(path),
+                                 .provider = i == 0 ? CPU : WEBGPU,
+                                 .n_runs = 3,
+                                 .max_copies = -1,
+                                 .unjudged = "flash_attention"};
+    assay_placement p = judge(&spec);
+    if (i == 0)
+      assert_verdict(&p, ASSAY_PLACEMENT_UNKNOWN, "requires evidence of flash_attention");
+    else
+      assert_verdict(&p, ASSAY_PLACEMENT_FAIL, "did not run"); /* that is known */
+    assert_true(p.log_agrees);
+    assay_placement_reset(&p);
+  }
+}
+
 /* --- samples ------------------------------------------------------------------------------------
  */
 
@@ -665,6 +757,9 @@ static void out_of_memory_is_an_error_and_leaks_nothing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_was_compiled_and_copied_is_counted),
+      cmocka_unit_test(copies_without_a_size_are_unavailable),
+      cmocka_unit_test(required_evidence_is_not_judged_here),
       cmocka_unit_test(samples_get_their_verdict),
       cmocka_unit_test(names_that_were_not_escaped_are_repaired_and_noted),
       cmocka_unit_test(allowed_shape_operations_may_run_on_the_cpu),

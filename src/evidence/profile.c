@@ -8,6 +8,7 @@
 #include "evidence/profile.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -21,6 +22,7 @@
 #define EVENT_MAX_BYTES ((size_t)1 << 20) /* of one event, with its shapes */
 #define NODES_MAX       ((size_t)1 << 20)
 #define KERNEL_SUFFIX   "_kernel_time"
+#define SIZE_DIGITS_MAX 18 /* fits int64_t */
 
 /* --- nodes --------------------------------------------------------------------------------------
  */
@@ -108,9 +110,17 @@ static int64_t add_saturating(int64_t a, int64_t b) {
   return b > 0 && a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
+/* args.output_size, digits as text; -1 where it is anything else. */
+static int64_t output_bytes_of(const assay_json *args) {
+  const char *text = assay_json_string(assay_json_get(args, "output_size"));
+  size_t n = text != NULL ? strspn(text, "0123456789") : 0;
+  if (n == 0 || n > SIZE_DIGITS_MAX || text[n] != '\0') return -1;
+  return (int64_t)strtoll(text, NULL, 10);
+}
+
 /* Counts one execution of the node that key names (its texts are borrowed). */
 static assay_status count_kernel(reader *r, const assay_profile_node *key, int64_t duration_us,
-                                 assay_error *err) {
+                                 int64_t output_bytes, assay_error *err) {
   if (r->profile->n_nodes == r->cap) ASSAY_TRY(grow(r, err));
   size_t slot = find_slot(r, key);
   if (r->slots[slot] == 0) {
@@ -120,6 +130,9 @@ static assay_status count_kernel(reader *r, const assay_profile_node *key, int64
   assay_profile_node *node = &r->profile->nodes[r->slots[slot] - 1];
   ++node->n_events;
   node->duration_us = add_saturating(node->duration_us, duration_us > 0 ? duration_us : 0);
+  node->output_bytes = output_bytes < 0 || node->output_bytes < 0
+                           ? -1
+                           : add_saturating(node->output_bytes, output_bytes);
   return ASSAY_OK;
 }
 
@@ -179,7 +192,9 @@ static assay_status take_kernel(reader *r, const event *e, assay_error *err) {
     st = assay_fail_memory(err, e->name_bytes);
   assay_profile_node key = {
       .provider = safe_provider, .op = safe_op, .name = name, .index = safe_index};
-  if (!st) st = count_kernel(r, &key, assay_json_int(assay_json_get(e->head, "dur")), err);
+  if (!st)
+    st = count_kernel(r, &key, assay_json_int(assay_json_get(e->head, "dur")),
+                      output_bytes_of(e->args), err);
   assay_free(name);
   assay_free(safe_op);
   assay_free(safe_provider);

@@ -15,11 +15,12 @@
 
 /* One executed node: nodes of the main graph and of subgraphs that share all four are one. */
 typedef struct assay_profile_node {
-  char *provider, *op; /* owned */
-  char *name;          /* control characters as \xNN */
-  char *index;         /* the runtime's node_index, "" when not given */
-  size_t n_events;     /* executions */
-  int64_t duration_us; /* host time over all of them */
+  char *provider, *op;  /* owned */
+  char *name;           /* control characters as \xNN */
+  char *index;          /* the runtime's node_index, "" when not given */
+  size_t n_events;      /* executions */
+  int64_t duration_us;  /* host time over all of them */
+  int64_t output_bytes; /* of all of them; -1 where one does not say */
 } assay_profile_node;
 
 /* All zeroes is a valid empty one. */

@@ -186,7 +186,7 @@ static const assay_field placement_fields[] = {
     PLACED(reason, TEXT),         PLACED(provider, STRING),    PLACED(n_compute, COUNT),
     PLACED(n_on_provider, COUNT), PLACED(n_copies, COUNT),     PLACED(n_control_flow, COUNT),
     PLACED(n_allowed, COUNT),     PLACED(n_model_runs, COUNT), PLACED(log_agrees, BOOL),
-    PLACED(repaired, BOOL),
+    PLACED(repaired, BOOL),       PLACED(n_compiled, COUNT),   PLACED(copied_bytes, INT),
 };
 #undef PLACED
 

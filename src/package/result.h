@@ -211,7 +211,8 @@ typedef struct assay_result_placement {
   assay_verdict verdict;
   char reason[256];
   char *provider; /* the one asked for, full name */
-  int64_t n_compute, n_on_provider, n_copies, n_control_flow, n_allowed, n_model_runs;
+  int64_t n_compute, n_on_provider, n_compiled, n_copies, n_control_flow, n_allowed, n_model_runs;
+  int64_t copied_bytes; /* -1: unavailable */
   bool log_agrees, repaired;
   assay_result_placement_count *counts; /* sorted by provider and operator */
   size_t n_counts;

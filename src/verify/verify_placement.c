@@ -39,6 +39,15 @@ static bool is_control_flow(const assay_verify_node *node) {
   return is_one_of(node->op, names, 3);
 }
 
+/* A subgraph that a provider compiled: "<provider>_<op>_…", where the op is no ONNX operator's. */
+static bool is_compiled(const assay_verify_node *node) {
+  assay_verify_span name = node->name, provider = node->provider, op = node->op;
+  bool odd = op.n > 0 && (memchr(op.at, '_', op.n) != NULL || memchr(op.at, '-', op.n) != NULL);
+  return odd && name.n >= provider.n + op.n + 2 && memcmp(name.at, provider.at, provider.n) == 0 &&
+         name.at[provider.n] == '_' && memcmp(name.at + provider.n + 1, op.at, op.n) == 0 &&
+         name.at[provider.n + 1 + op.n] == '_';
+}
+
 /* --- does the evidence hold? ---------------------------------------------------------------------
  */
 
@@ -147,10 +156,15 @@ static bool is_allowed(const evidence *e, const assay_verify_node *node) {
 
 static assay_status count_node(evidence *e, const assay_verify_node *node, assay_error *err) {
   assay_result_placement *f = &e->out->figures;
-  f->n_copies += is_copy(node);
+  if (is_copy(node)) {
+    int64_t sum = f->copied_bytes, more = node->output_bytes;
+    f->n_copies++;
+    f->copied_bytes = sum < 0 || more < 0 ? -1 : sum > INT64_MAX - more ? INT64_MAX : sum + more;
+  }
   f->n_control_flow += is_control_flow(node);
   if (is_copy(node) || is_control_flow(node)) return ASSAY_OK;
   f->n_compute++;
+  f->n_compiled += is_compiled(node);
   if (assay_verify_span_is(node->provider, e->policy->provider)) {
     f->n_on_provider++;
   } else if (is_allowed(e, node)) {
@@ -206,8 +220,8 @@ static assay_verdict conclude(const evidence *e) {
   int64_t max_copies = e->policy->max_copies;
   if (e->out->doubt != NULL) return ASSAY_VERDICT_UNKNOWN;
   bool all_there = f->n_offenders == 0 && f->n_on_provider > 0;
-  return all_there && (max_copies < 0 || f->n_copies <= max_copies) ? ASSAY_VERDICT_PASS
-                                                                    : ASSAY_VERDICT_FAIL;
+  if (!all_there || (max_copies >= 0 && f->n_copies > max_copies)) return ASSAY_VERDICT_FAIL;
+  return e->policy->requires_evidence ? ASSAY_VERDICT_UNKNOWN : ASSAY_VERDICT_PASS;
 }
 
 static assay_status derive(evidence *e, assay_error *err) {
@@ -330,7 +344,9 @@ void assay_verify_placement_check(const assay_verify_place *above, const assay_r
 #define COUNT(member) assay_verify_int(&at, #member, f->member, d->member)
   COUNT(n_compute);
   COUNT(n_on_provider);
+  COUNT(n_compiled);
   COUNT(n_copies);
+  COUNT(copied_bytes);
   COUNT(n_control_flow);
   COUNT(n_allowed);
   COUNT(n_model_runs);

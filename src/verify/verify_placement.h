@@ -17,7 +17,8 @@ typedef struct assay_verify_policy {
   int64_t n_runs;
   char **allowed_cpu_ops;
   size_t n_allowed_cpu_ops;
-  int64_t max_copies; /* -1: any */
+  int64_t max_copies;     /* -1: any */
+  bool requires_evidence; /* that is judged elsewhere: nothing passes here */
 } assay_verify_policy;
 
 /* Everything of assay_result_placement but its reason; the provider is NULL. Released with

@@ -136,6 +136,7 @@ static assay_status read_policy(const checking *c, assay_verify_policy *out, ass
   const char *provider = assay_json_string(assay_json_get(runtime->spec, "provider"));
   out->provider = provider != NULL ? provider : "";
   out->n_runs = package->placement_runs;
+  out->requires_evidence = assay_json_len(assay_json_get(runtime->spec, "required_evidence")) > 0;
   out->max_copies = assay_json_kind_of(copies) == ASSAY_JSON_INT ? assay_json_int(copies) : -1;
   size_t n = assay_json_len(ops);
   out->allowed_cpu_ops = assay_alloc_array(n, sizeof *out->allowed_cpu_ops);

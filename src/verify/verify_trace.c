@@ -36,7 +36,7 @@ typedef struct scanner {
 
 /* What is wanted of one event; a span with at NULL was not there. */
 typedef struct event {
-  assay_verify_span category, name, provider, op, index;
+  assay_verify_span category, name, provider, op, index, output_size;
   bool has_pid;
   int64_t pid, duration_us;
 } event;
@@ -304,10 +304,11 @@ static bool read_args(scanner *s, event *e) {
   do {
     assay_verify_span key = {0};
     if (!(read_string(s, &key) && take(s, ':'))) return false;
-    bool known = assay_verify_span_is(key, "op_name")      ? read_text_member(s, &e->op)
-                 : assay_verify_span_is(key, "provider")   ? read_text_member(s, &e->provider)
-                 : assay_verify_span_is(key, "node_index") ? read_text_member(s, &e->index)
-                                                           : skip_value(s, 2);
+    bool known = assay_verify_span_is(key, "op_name")       ? read_text_member(s, &e->op)
+                 : assay_verify_span_is(key, "provider")    ? read_text_member(s, &e->provider)
+                 : assay_verify_span_is(key, "node_index")  ? read_text_member(s, &e->index)
+                 : assay_verify_span_is(key, "output_size") ? read_text_member(s, &e->output_size)
+                                                            : skip_value(s, 2);
     if (!known) return false;
   } while (take(s, ','));
   return take(s, '}');
@@ -391,6 +392,17 @@ static bool ends_with(assay_verify_span span, const char *suffix) {
   return span.n >= n && memcmp(span.at + span.n - n, suffix, n) == 0;
 }
 
+/* Up to 18 digits; -1 for any other text, or none. */
+static int64_t bytes_of(assay_verify_span text) {
+  int64_t value = 0;
+  if (text.at == NULL || text.n == 0 || text.n > 18) return -1;
+  for (size_t i = 0; i < text.n; i++) {
+    if (text.at[i] < '0' || text.at[i] > '9') return -1;
+    value = 10 * value + (text.at[i] - '0');
+  }
+  return value;
+}
+
 static bool add_kernel(scanner *s, const event *e) {
   assay_verify_trace *trace = s->trace;
   if (trace->n_nodes == s->cap) {
@@ -408,7 +420,8 @@ static bool add_kernel(scanner *s, const event *e) {
                             .name = {e->name.at, e->name.n - strlen(KERNEL_SUFFIX)},
                             .index = e->index,
                             .n_events = 1,
-                            .duration_us = e->duration_us > 0 ? e->duration_us : 0};
+                            .duration_us = e->duration_us > 0 ? e->duration_us : 0,
+                            .output_bytes = bytes_of(e->output_size)};
   if (node.provider.n == 0 || node.op.n == 0) return false;
   if (!make_visible(s, &node.provider) || !make_visible(s, &node.op) ||
       !make_visible(s, &node.name) || !make_visible(s, &node.index))
@@ -496,6 +509,8 @@ static void merge_into(assay_verify_node *node, const assay_verify_node *other) 
   node->n_events += other->n_events;
   bool overflows = node->duration_us > INT64_MAX - other->duration_us;
   node->duration_us = overflows ? INT64_MAX : node->duration_us + other->duration_us;
+  int64_t a = node->output_bytes, b = other->output_bytes;
+  node->output_bytes = a < 0 || b < 0 ? -1 : a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
 /* From one entry an event to one a node. */

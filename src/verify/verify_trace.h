@@ -27,6 +27,7 @@ typedef struct assay_verify_node {
   assay_verify_span provider, op, name, index; /* name with control characters as \xNN */
   size_t n_events;
   int64_t duration_us;
+  int64_t output_bytes; /* -1: an event does not say */
 } assay_verify_node;
 
 /* All zeroes is a valid empty one; its spans lie in the bytes that were parsed, or in `texts`. */
