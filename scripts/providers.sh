@@ -7,6 +7,8 @@
 #   scripts/providers.sh webgpu             ONNX Runtime with WebGPU (npm), on Mesa's software Vulkan (Debian backports)
 #   scripts/providers.sh openvino           ONNX Runtime with OpenVINO (PyPI)
 #   scripts/providers.sh openvino-plugin    OpenVINO as a plug-in (PyPI) for the pinned ONNX Runtime
+#   scripts/providers.sh cuda migraphx      ONNX Runtime for NVIDIA and AMD GPUs (PyPI), not among all steps: without the
+#                                           vendor's libraries and a device they only say what is missing
 #
 # Exit status: 0 all of them are there, 3 some are not.
 set -eu
@@ -17,6 +19,8 @@ node_version=1.30.0                 # npm onnxruntime-node
 mesa_version=25.0.7-2~bpo12+1       # Debian mesa-vulkan-drivers of bookworm-backports; Mesa 22 has no adapter for WebGPU
 openvino_version=1.24.1             # PyPI onnxruntime-openvino
 plugin_version=1.8.1                # PyPI onnxruntime-ep-openvino
+gpu_version=1.31.1                  # PyPI onnxruntime-gpu
+migraphx_version=1.27.1             # PyPI onnxruntime-migraphx
 
 tmp=deps/tmp-providers.$$
 trap 'rm -rf "$tmp"' EXIT
@@ -38,7 +42,7 @@ pinned() {
 wheel() {
   mkdir -p "$tmp/wheels"
   python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
-    --platform manylinux_2_28_x86_64 --python-version 3.12 --implementation cp --abi cp312 --abi none \
+    --platform manylinux_2_28_x86_64 --platform manylinux_2_34_x86_64 --python-version 3.12 --implementation cp --abi cp312 --abi none \
     --dest "$tmp/wheels" "$1==$2" >/dev/null 2>"$tmp/pip.txt" || return 1
   file=$(ls "$tmp"/wheels/"$(echo "$1" | tr - _)"-"$2"-*.whl) || return 1
   pinned "$file" || return 1
@@ -168,6 +172,17 @@ openvino_plugin() {
 END
 }
 
+# device NAME PACKAGE VERSION: a library with a provider for a GPU, into deps/NAME.
+device() {
+  if [ ! -e "deps/$1/$3" ]; then
+    wheel "$2" "$3" || { cannot "$1" "pip could not fetch the pinned $2 $3"; return 1; }
+    from=$tmp/$2/onnxruntime/capi
+    : >"$tmp/$3"
+    place "$1" "$from/libonnxruntime.so.$3" "$from"/libonnxruntime_providers_*.so "$tmp/$3"
+  fi
+  echo "providers: deps/$1/libonnxruntime.so.$3; use it as --runtime $1@deps/$1/libonnxruntime.so.$3"
+}
+
 [ "$(uname -s) $(uname -m)" = "Linux x86_64" ] || {
   echo "providers: nothing installed: the pinned files are for Linux on x86_64, this is $(uname -s) on $(uname -m)" >&2
   exit 3
@@ -179,6 +194,8 @@ for step in ${*:-webgpu openvino openvino-plugin}; do
   webgpu) webgpu || failed=1 ;;
   openvino) openvino || failed=1 ;;
   openvino-plugin) openvino_plugin || failed=1 ;;
+  cuda) device cuda onnxruntime-gpu $gpu_version || failed=1 ;;
+  migraphx) device migraphx onnxruntime-migraphx $migraphx_version || failed=1 ;;
   *) echo "providers: unknown step '$step'" >&2 && exit 2 ;;
   esac
 done

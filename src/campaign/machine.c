@@ -116,11 +116,12 @@ void assay_machine_libraries_reset(assay_machine_libraries *libraries) {
 
 static bool counts(const char *entry) {
   static const char *const prefixes[] = {
-      "ORT_",     "OMP_",   "KMP_",   "GOMP_", "MKL_",    "OPENBLAS_", "NVIDIA_",
-      "CUDA_",    "CUDNN_", "CUBLAS", "HIP_",  "ROCR_",   "ROCM_",     "HSA_",
-      "MIGRAPHX", "AMD_",   "GPU_",   "TF32",  "LD_",     "MALLOC_",   "GLIBC_TUNABLES=",
-      "OPENVINO", "OV_",    "VK_",    "DNNL_", "ONEDNN_", "SLURM_CPU", "ASSAY_",
-      "CI="};
+      "ORT_",      "OMP_",     "KMP_",       "GOMP_",   "MKL_",    "OPENBLAS_", "NVIDIA_",
+      "CUDA_",     "CUDNN_",   "CUBLAS",     "HIP_",    "ROCR_",   "ROCM_",     "HSA_",
+      "MIGRAPHX",  "AMD_",     "GPU_",       "TF32",    "LD_",     "MALLOC_",   "GLIBC_TUNABLES=",
+      "OPENVINO",  "OV_",      "VK_",        "DNNL_",   "ONEDNN_", "SLURM_CPU", "ASSAY_",
+      "CI=",       "ROCBLAS_", "HIPBLASLT_", "MIOPEN_", "DAWN_",   "MESA_",     "LP_NUM",
+      "XDG_CACHE", "NEO_",     "INTEL_"};
   for (size_t i = 0; i < N_OF(prefixes); i++)
     if (assay_text_has_prefix(entry, prefixes[i])) return true;
   return false;

@@ -132,9 +132,23 @@ static assay_status read_policy(const assay_json *root, assay_runtime_spec *out,
 }
 
 static assay_status set_provider(const char *name, assay_runtime_spec *out, assay_error *err) {
-  static const char *const names[] = {"cpu",      "cuda",    "tensorrt", "migraphx", "rocm",
-                                      "openvino", "dnnl",    "xnnpack",  "webgpu",   "qnn",
-                                      "coreml",   "vitisai", "acl",      "armnn"};
+  static const char *const names[] = {"cpu",
+                                      "cuda",
+                                      "tensorrt",
+                                      "migraphx",
+                                      "rocm",
+                                      "openvino",
+                                      "dnnl",
+                                      "xnnpack",
+                                      "webgpu",
+                                      "qnn",
+                                      "coreml",
+                                      "cuda-flash",
+                                      "migraphx-attention",
+                                      "migraphx-heptv2",
+                                      "vitisai",
+                                      "acl",
+                                      "armnn"};
   const char *full = assay_ort_provider_full_name(name);
   if (full != NULL) return duplicate(full, &out->provider, err);
   if (out->plugin != NULL && name[0] != '\0') return duplicate(name, &out->provider, err);
