@@ -159,7 +159,7 @@ static assay_status check_reference(check *c, const assay_manifest_tensor *head,
   if (found != NULL) {
     st = check_type(is_float ? precision : head->dtype, name, found, err);
     if (st == ASSAY_OK) st = check_shape(head, name, found, &c->sizes, err);
-  } else if (promises(c->manifest, assay_dtype_name(precision)) &&
+  } else if (strcmp(kind, "same") != 0 && promises(c->manifest, assay_dtype_name(precision)) &&
              (is_float || precision == ASSAY_DTYPE_F32)) {
     st = assay_fail(err, ASSAY_E_MISMATCH,
                     "the manifest promises reference '%s', which is not in the case", name);
@@ -178,6 +178,7 @@ static assay_status check_heads(check *c, const assay_tensor *mask, assay_error 
                         assay_head_kind_name(head->kind));
     ASSAY_TRY(check_reference(c, head, "f32", ASSAY_DTYPE_F32, err));
     ASSAY_TRY(check_reference(c, head, "f64", ASSAY_DTYPE_F64, err));
+    ASSAY_TRY(check_reference(c, head, "same", ASSAY_DTYPE_F32, err));
     if (c->manifest->architecture == NULL || !is_float) continue;
     bool covered = mask != NULL && mask->rank <= head->rank;
     for (int k = 0; covered && k < mask->rank; k++)
@@ -199,7 +200,7 @@ static assay_status check_names(const check *c, assay_error *err) {
       known = strcmp(c->manifest->inputs[k].name, name) == 0;
     if (assay_text_has_prefix(name, "ref.f32.") || assay_text_has_prefix(name, "ref.f64."))
       known = assay_manifest_head(c->manifest, name + 8) != NULL;
-    if (assay_text_has_prefix(name, "ref.user."))
+    if (assay_text_has_prefix(name, "ref.user.") || assay_text_has_prefix(name, "ref.same."))
       known = assay_manifest_head(c->manifest, name + 9) != NULL;
     if (!known)
       return assay_fail(err, ASSAY_E_MISMATCH,

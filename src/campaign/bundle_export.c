@@ -224,26 +224,40 @@ static assay_status put_permutations(const assay_mlpf_config *config, const assa
   return ASSAY_OK;
 }
 
-/* One precision of the evaluator into arrays. */
-static assay_status evaluate(exporter *e, const bundle_case *one, assay_dtype dtype,
+/* The evaluations of a case: as an eager framework, as the truth, and (where blocks are FP16) in
+ * the export's own precision, which says what of an error that precision must cost. */
+typedef struct evaluation {
+  const char *prefix, *words;
+  assay_dtype dtype;
+  bool follows_plan;
+} evaluation;
+static const evaluation AS_FLOAT32 = {"ref.f32.", "float32", ASSAY_DTYPE_F32, false};
+static const evaluation AS_FLOAT64 = {"ref.f64.", "float64", ASSAY_DTYPE_F64, false};
+static const evaluation AS_PLANNED = {"ref.same.", "same precision", ASSAY_DTYPE_F32, true};
+
+static bool has_half(const exporter *e) {
+  return e->spec->plan != NULL && !assay_mlpf_plan_config_is_f32(e->spec->plan);
+}
+
+static assay_status evaluate(exporter *e, const bundle_case *one, const evaluation *how,
                              const bundle_inputs *inputs, assay_tensor_map *arrays,
                              assay_ref_margins *out_margins, int64_t *out_ns, assay_error *err) {
-  const bool f32 = dtype == ASSAY_DTYPE_F32;
   const assay_ref_options options = {.threads = e->spec->threads,
                                      .cancelled = e->spec->cancelled,
-                                     .cancelled_arg = e->spec->cancelled_arg};
+                                     .cancelled_arg = e->spec->cancelled_arg,
+                                     .plan = how->follows_plan ? e->spec->plan : NULL};
   assay_ref_outputs outputs = {0};
   char step[192];
-  snprintf(step, sizeof step, "case %s: %s reference", one->name, assay_dtype_name(dtype));
+  snprintf(step, sizeof step, "case %s: %s reference", one->name, how->words);
   ASSAY_TRY(begin_step(e, step, err));
   const int64_t start_ns = assay_clock_raw_ns();
-  ASSAY_TRY(assay_ref_mlpf_run(&e->spec->config, e->weights, dtype, &inputs->x, &inputs->mask,
+  ASSAY_TRY(assay_ref_mlpf_run(&e->spec->config, e->weights, how->dtype, &inputs->x, &inputs->mask,
                                &options, &outputs, err));
   *out_ns = assay_clock_raw_ns() - start_ns;
   e->result.reference_ns += *out_ns;
   *out_margins = outputs.margins;
-  assay_status st = put_arrays(arrays, f32 ? "ref.f32." : "ref.f64.", &outputs.heads, err);
-  if (st == ASSAY_OK && f32 && e->spec->permutations)
+  assay_status st = put_arrays(arrays, how->prefix, &outputs.heads, err);
+  if (st == ASSAY_OK && how == &AS_FLOAT32 && e->spec->permutations)
     st = put_permutations(&e->spec->config, &outputs.perm, arrays, err);
   assay_ref_outputs_reset(&outputs);
   return st;
@@ -254,10 +268,11 @@ static assay_status make_arrays(exporter *e, size_t i, bundle_inputs *inputs,
                                 assay_tensor_map *arrays, assay_ref_margins *out_margins,
                                 assay_error *err) {
   const bundle_case *one = &e->cases.items[i];
-  ASSAY_TRY(
-      evaluate(e, one, ASSAY_DTYPE_F32, inputs, arrays, out_margins, &e->times[i].f32_ns, err));
-  ASSAY_TRY(
-      evaluate(e, one, ASSAY_DTYPE_F64, inputs, arrays, out_margins, &e->times[i].f64_ns, err));
+  int64_t planned_ns = 0;
+  ASSAY_TRY(evaluate(e, one, &AS_FLOAT32, inputs, arrays, out_margins, &e->times[i].f32_ns, err));
+  ASSAY_TRY(evaluate(e, one, &AS_FLOAT64, inputs, arrays, out_margins, &e->times[i].f64_ns, err));
+  if (has_half(e))
+    ASSAY_TRY(evaluate(e, one, &AS_PLANNED, inputs, arrays, out_margins, &planned_ns, err));
   e->brought = e->brought || inputs->user.n > 0;
   e->counts.n_removed += inputs->counts.n_removed;
   e->counts.n_without_pt += inputs->counts.n_without_pt;
@@ -424,7 +439,7 @@ static assay_status plan(exporter *e, assay_error *err) {
                       "a pool is given, but no sweep or batch case would take rows from it");
   e->times = assay_alloc_array(e->cases.n, sizeof *e->times);
   if (e->times == NULL) return assay_fail_memory(err, e->cases.n * sizeof *e->times);
-  e->total = 2 + (spec->static_shapes ? 3 : 2) * e->cases.n;
+  e->total = 2 + (size_t)((spec->static_shapes ? 3 : 2) + has_half(e)) * e->cases.n;
   ASSAY_TRY(check_case_files(e, err));
   return e->cases.need_pool ? bundle_pool_init(spec, &e->pool, err) : ASSAY_OK;
 }
