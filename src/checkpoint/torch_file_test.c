@@ -393,6 +393,8 @@ static void unsupported_tensors_say_why(void **state) {
       {"testdata/odd/negated_int.pth", "a negated tensor of int8"},
       {"testdata/odd/expanded_2_60.pth",
        "an expanded tensor of 1152921504606846976 elements from a storage of 16 bytes"},
+      {"testdata/odd/claims_2_gib.pth",
+       "the tensors of the file take 2147483648 bytes from storages of 16: the limit is"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     assay_torch_file *file = open_file(rows[i].path);
@@ -409,6 +411,52 @@ static void unsupported_tensors_say_why(void **state) {
     if (!found) fail_msg("%s: no '%s'", rows[i].path, rows[i].part);
     assay_torch_file_close(file);
   }
+}
+
+/* An archive of one deflated entry that claims 1 GiB and a byte, which its 1.1 MB can just hold; it
+ * is refused before any of them is looked at. */
+static void a_deflated_storage_has_a_limit(void **state) {
+  (void)state;
+  enum { PACKED = 1100000 };
+  static const char name[] = "a/data/0", pickle[] = "\x80\x02N.";
+  static uint8_t bytes[PACKED + 1024];
+  static const struct {
+    const char *name;
+    uint32_t packed, size;
+    uint8_t method;
+  } rows[] = {{"a/data.pkl", 4, 4, 0}, {"a/version", 2, 2, 0}, {name, PACKED, (1u << 30) + 1, 8}};
+  uint8_t central[256] = {0}, end[22] = {'P', 'K', 5, 6, 0, 0, 0, 0, 3, 0, 3};
+  size_t at = 0, n_central = 0;
+  for (size_t i = 0; i < 3; i++) {
+    const size_t n_name = strlen(rows[i].name), begin = at;
+    uint8_t local[30] = {'P', 'K', 3, 4}, entry[46] = {'P', 'K', 1, 2};
+    local[8] = entry[10] = rows[i].method;
+    local[26] = entry[28] = (uint8_t)n_name;
+    memcpy(local + 18, &rows[i].packed, 4);
+    memcpy(local + 22, &rows[i].size, 4);
+    memcpy(entry + 20, &rows[i].packed, 4);
+    memcpy(entry + 24, &rows[i].size, 4);
+    memcpy(entry + 42, &begin, 4);
+    memcpy(bytes + at, local, sizeof local);
+    memcpy(bytes + at + sizeof local, rows[i].name, n_name);
+    at += sizeof local + n_name;
+    if (i < 2) memcpy(bytes + at, i == 0 ? pickle : "3\n", rows[i].packed);
+    at += rows[i].packed;
+    memcpy(central + n_central, entry, sizeof entry);
+    memcpy(central + n_central + sizeof entry, rows[i].name, n_name);
+    n_central += sizeof entry + n_name;
+  }
+  memcpy(end + 12, &n_central, 4);
+  memcpy(end + 16, &at, 4);
+  memcpy(bytes + at, central, n_central);
+  memcpy(bytes + at + n_central, end, sizeof end);
+  scratch_file scratch = {0};
+  assay_torch_file *file = NULL;
+  assay_error err = {0};
+  const char *path = scratch_file_put(&scratch, bytes, at + n_central + sizeof end);
+  assert_int_equal(assay_torch_file_open(path, &file, &err), ASSAY_E_LIMIT);
+  if (strstr(err.text, "unpacks to 1073741825 bytes") == NULL) fail_msg("%s", err.text);
+  scratch_file_close(&scratch);
 }
 
 /* ---- the walk
@@ -707,6 +755,7 @@ int main(void) {
       cmocka_unit_test(info_says_what_the_container_is),
       cmocka_unit_test(bare_storages_are_vectors),
       cmocka_unit_test(unsupported_tensors_say_why),
+      cmocka_unit_test(a_deflated_storage_has_a_limit),
       cmocka_unit_test(the_walk_meets_every_place_once),
       cmocka_unit_test(the_walk_stops_where_it_is_told),
       cmocka_unit_test(tensors_inside_of_pickled_modules_are_found),

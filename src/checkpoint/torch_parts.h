@@ -39,8 +39,9 @@ struct assay_torch_file {
   assay_torch_tensor *tensors; /* owned */
   uint32_t *tensor_storages;   /* [cap_tensors] index into storages; UINT32_MAX: none */
   size_t n_tensors, cap_tensors;
-  uint32_t *tensor_of;     /* [values of the pickle] 1 + index of the tensor, or 0; owned */
-  assay_buf inflated;      /* the last deflated storage that was read */
+  uint64_t claimed_bytes; /* of all tensors, as if each had memory of its own; at most UINT64_MAX */
+  uint32_t *tensor_of;    /* [values of the pickle] 1 + index of the tensor, or 0; owned */
+  assay_buf inflated;     /* the last deflated storage that was read */
   size_t inflated_storage; /* which; SIZE_MAX: none */
   assay_torch_info info;
 };

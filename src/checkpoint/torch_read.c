@@ -11,6 +11,10 @@
  * of them; one that is not larger than its storage is bounded by the file. */
 #define EXPANDED_BYTES_MAX ((uint64_t)1 << 30)
 
+/* So can many tensors that share one storage, each of its size. Weights that layers share are
+ * saved under as many names as there are layers: 12 times in some models. */
+#define SHARERS_MAX 16
+
 #define PIECE_BYTES ((size_t)128 << 10) /* stays in the cache between two uses */
 
 /* ---- storages
@@ -128,6 +132,18 @@ static assay_status check_bools(const assay_tensor *tensor, assay_error *err) {
 /* ---- reading
  * ------------------------------------------------------------------------------------- */
 
+/* Whoever reads all tensors must have a bound. */
+static assay_status check_claimed(const assay_torch_file *file, assay_error *err) {
+  const uint64_t stored = file->info.storage_bytes; /* at most the file, or what zip.c allows */
+  const uint64_t most = SHARERS_MAX * stored + EXPANDED_BYTES_MAX;
+  if (file->claimed_bytes <= most) return ASSAY_OK;
+  return assay_fail(err, ASSAY_E_LIMIT,
+                    "the tensors of the file take %llu bytes from storages of %llu: the limit is "
+                    "%llu bytes",
+                    (unsigned long long)file->claimed_bytes, (unsigned long long)stored,
+                    (unsigned long long)most);
+}
+
 static assay_status check_readable(const assay_torch_file *file, size_t i, assay_error *err) {
   const assay_torch_tensor *t = &file->tensors[i];
   const torch_storage *storage =
@@ -147,7 +163,7 @@ static assay_status check_readable(const assay_torch_file *file, size_t i, assay
         t->n_elems, (unsigned long long)storage->size_bytes,
         (unsigned long long)EXPANDED_BYTES_MAX);
   }
-  return ASSAY_OK;
+  return check_claimed(file, err);
 }
 
 /* Memory of its own for the values of t, not yet set. */

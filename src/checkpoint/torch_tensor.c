@@ -382,6 +382,10 @@ assay_status torch_add_tensor(assay_torch_file *file, const value *item, const c
     assay_error_in(err, "tensor '%s'", path);
     return st;
   }
+  uint64_t n_bytes;
+  if (__builtin_mul_overflow(tensor.n_elems, assay_dtype_size(tensor.dtype), &n_bytes) ||
+      __builtin_add_overflow(file->claimed_bytes, n_bytes, &file->claimed_bytes))
+    file->claimed_bytes = UINT64_MAX;
   file->tensors[file->n_tensors] = tensor;
   file->tensor_storages[file->n_tensors] = found.storage;
   file->tensor_of[item->id] = (uint32_t)++file->n_tensors;

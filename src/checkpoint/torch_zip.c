@@ -10,6 +10,11 @@
 #define PICKLE_BYTES_MAX ((uint64_t)256 << 20) /* as pickle.h */
 #define SMALL_BYTES_MAX  64                    /* of version, byteorder, serialization_id */
 
+/* Of storages that were deflated, which torch.save does not do: they are unpacked into memory, and
+ * a few bytes may claim a thousand times as many. */
+#define INFLATED_BYTES_MAX       ((uint64_t)1 << 30)
+#define INFLATED_TOTAL_BYTES_MAX ((uint64_t)4 << 30)
+
 /* The part of a name behind the archive's own folder, or NULL. */
 static const char *behind(const char *name, const char *prefix, size_t n_prefix) {
   return strncmp(name, prefix, n_prefix) == 0 ? name + n_prefix : NULL;
@@ -131,10 +136,27 @@ static bool lacks_checksums(const assay_zip *zip) {
   return n_with_data > 0;
 }
 
+/* total_bytes: of deflated storages so far, this one not among them. */
+static assay_status check_inflated(const assay_zip_entry *entry, uint64_t *total_bytes,
+                                   assay_error *err) {
+  if (entry->size_bytes <= INFLATED_BYTES_MAX &&
+      entry->size_bytes <= INFLATED_TOTAL_BYTES_MAX - *total_bytes) {
+    *total_bytes += entry->size_bytes;
+    return ASSAY_OK;
+  }
+  return assay_fail(err, ASSAY_E_LIMIT,
+                    "entry '%s' is deflated and unpacks to %llu bytes: assay unpacks %llu of one "
+                    "and %llu of all; store it without compression, as torch.save does",
+                    entry->name, (unsigned long long)entry->size_bytes,
+                    (unsigned long long)INFLATED_BYTES_MAX,
+                    (unsigned long long)INFLATED_TOTAL_BYTES_MAX);
+}
+
 /* The entries P/data/KEY. */
 static assay_status list_storages(assay_torch_file *file, const char *prefix, size_t n_prefix,
                                   assay_error *err) {
   size_t n = assay_zip_count(file->zip);
+  uint64_t inflated_bytes = 0;
   file->storages = assay_alloc_array(n, sizeof *file->storages);
   if (file->storages == NULL) return assay_fail_memory(err, n * sizeof *file->storages);
   for (size_t i = 0; i < n; i++) {
@@ -149,7 +171,8 @@ static assay_status list_storages(assay_torch_file *file, const char *prefix, si
                                .crc32 = entry->crc32,
                                .is_checked = file->info.no_checksums,
                                .first_tensor = SIZE_MAX};
-    if (entry->method == 0) ASSAY_TRY(stored_bytes(file, entry, &storage->data, err));
+    ASSAY_TRY(entry->method == 0 ? stored_bytes(file, entry, &storage->data, err)
+                                 : check_inflated(entry, &inflated_bytes, err));
   }
   return torch_sort_storages(file, err);
 }

@@ -7,9 +7,10 @@
 #include "base/alloc.h"
 #include "package/npz.h"
 
-#define READ_MAX_BYTES                                                                             \
-  ((uint64_t)4 << 30) /* larger arrays are described by their headers alone                        \
-                       */
+/* Larger arrays are described by their headers alone. A deflated one may come from a thousandth of
+ * its size. */
+#define READ_MAX_BYTES    ((uint64_t)4 << 30)
+#define INFLATE_MAX_BYTES ((uint64_t)1 << 30)
 
 /* reason says why nothing is known. */
 typedef struct values {
@@ -41,8 +42,9 @@ static assay_status read_values(const char *path, bool is_npz, const assay_npz_e
     say_unknown(out, "complex numbers have no order");
     return ASSAY_OK;
   }
-  if (entry->size_bytes > READ_MAX_BYTES) {
-    say_unknown(out, "over 4 GiB, not read");
+  if (entry->size_bytes > (entry->compressed ? INFLATE_MAX_BYTES : READ_MAX_BYTES)) {
+    say_unknown(out,
+                entry->compressed ? "deflated and over 1 GiB, not read" : "over 4 GiB, not read");
     return ASSAY_OK;
   }
   assay_tensor tensor = {0};

@@ -14,6 +14,7 @@
 #include "dataset/simple_chunk.h"
 
 #define MAX_DECODED_BYTES ((uint64_t)1 << 30)
+#define VERIFY_MAX_BYTES  ((uint64_t)64 << 30) /* of all records, unpacked */
 #define FILE_MIN_BYTES                                                                             \
   (2 * ASSAY_RIEGELI_BLOCK_BYTES) /* the signature's block, the postscript's                       \
                                    */
@@ -484,9 +485,24 @@ static assay_status verify_chunk(assay_array_record *file, uint64_t at, uint64_t
   return ASSAY_OK;
 }
 
+/* A kilobyte may unpack to a gigabyte, as often as the file has kilobytes. */
+static assay_status check_total(const assay_array_record *file, assay_error *err) {
+  uint64_t total = 0;
+  for (uint64_t c = 0; c < file->n_chunks; c++) {
+    const uint64_t n_bytes = file->entries[c].decoded_bytes;
+    if (n_bytes > VERIFY_MAX_BYTES - total)
+      return assay_fail(err, ASSAY_E_LIMIT,
+                        "'%s': its records unpack to more than %" PRIu64
+                        " bytes, which is as many as assay reads in one go",
+                        file->name, VERIFY_MAX_BYTES);
+    total += n_bytes;
+  }
+  return ASSAY_OK;
+}
+
 assay_status assay_array_record_verify(assay_array_record *file, assay_error *err) {
   uint64_t at = 0, c = 0;
-  assay_status st = ASSAY_OK;
+  assay_status st = check_total(file, err);
   while (at < file->bytes.size_bytes && !st) {
     assay_riegeli_chunk chunk;
     st = verify_chunk(file, at, &c, &chunk, err);

@@ -467,6 +467,24 @@ static void bounds_what_a_chunk_may_unpack_to(void **state) {
   }
 }
 
+/* Chunks that claim 80 GiB together: nothing is unpacked before that is seen. */
+static void bounds_what_all_chunks_unpack_to(void **state) {
+  record_maker m;
+  assay_array_record *file;
+  assay_error err = {0};
+  (void)state;
+  record_maker_begin(&m);
+  for (int i = 0; i < 5; i++)
+    record_maker_data(&m, (assay_span){(const uint8_t *)"z", 1}, 1, (uint64_t)16 << 30);
+  record_maker_finish(&m);
+  expect_ok(assay_array_record_open_bytes("f", span_of(&m.bytes), /*limits=*/NULL, &file, &err),
+            &err, "open");
+  expect(assay_array_record_verify(file, &err), &err, ASSAY_E_LIMIT,
+         "its records unpack to more than 68719476736 bytes", "80 GiB");
+  assay_array_record_close(file);
+  record_maker_reset(&m);
+}
+
 static void says_that_memory_is_out_at_each_step(void **state) {
   static const char *const names[] = {"g4_zstd", "g1_brotli", "big_record_unc"};
   (void)state;
@@ -510,6 +528,7 @@ int main(void) {
       cmocka_unit_test(refuses_footers_that_contradict),
       cmocka_unit_test(refuses_chunks_that_are_not_as_the_footer_says),
       cmocka_unit_test(bounds_what_a_chunk_may_unpack_to),
+      cmocka_unit_test(bounds_what_all_chunks_unpack_to),
       cmocka_unit_test(says_that_memory_is_out_at_each_step),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,7 @@ save("rank_mismatch.pth", dict_of(w=tensor(size=(2, 2), stride=(1,))))
 save("rank_65.pth", dict_of(w=tensor(size=(1,) * 65, stride=(1,) * 65)))
 save("stride_overflow.pth", dict_of(w=tensor(size=(3, 3), stride=(2**62, 2**62))))
 save("shape_overflow.pth", dict_of(w=tensor(size=(2**40, 2**40), stride=(0, 0))))
+save("claims_2_gib.pth", dict_of(**{name: tensor(size=(2**14, 2**14), stride=(0, 0)) for name in "ab"}))
 save("expanded_2_60.pth", dict_of(w=tensor(size=(2**30, 2**30), stride=(0, 0))))
 save("odd_arguments.pth", dict_of(w=named("torch._utils", "_rebuild_tensor_v2") + b"(" + integer(1) + b"tR"))
 save("parameter_of_itself.pth", dict_of(
