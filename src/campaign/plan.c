@@ -111,17 +111,41 @@ static char *without_slash(const char *path) {
   return assay_strndup(path, n);
 }
 
-/* Graphs and cases by their digests, before anything is said of what is in them. */
-static assay_status check_bytes(const assay_plan_bundle *bundle, assay_error *err) {
+typedef assay_status (*file_visit)(const assay_plan_bundle *bundle, const assay_manifest_file *file,
+                                   const char *folder, assay_error *err);
+
+static bool is_same_file(const assay_manifest_file *a, const assay_manifest_file *b) {
+  return a->file != NULL && b->file != NULL && strcmp(a->file, b->file) == 0 &&
+         strcmp(a->sha256, b->sha256) == 0;
+}
+
+/* Graphs of static shapes serve several cases. */
+static bool is_listed_before(const assay_manifest *manifest, size_t i) {
+  const assay_manifest_file *model = &manifest->cases[i].model;
+  bool listed = is_same_file(model, &manifest->model);
+  for (size_t k = 0; k < i && !listed; k++) listed = is_same_file(model, &manifest->cases[k].model);
+  return listed;
+}
+
+/* Each file that the manifest lists, once. */
+static assay_status visit_files(const assay_plan_bundle *bundle, file_visit visit,
+                                const char *folder, assay_error *err) {
   const assay_manifest *manifest = &bundle->manifest;
-  ASSAY_TRY(assay_manifest_file_check(bundle->source, &manifest->model, err));
+  ASSAY_TRY(visit(bundle, &manifest->model, folder, err));
+  for (size_t i = 0; i < manifest->n_external; i++)
+    ASSAY_TRY(visit(bundle, &manifest->external[i], folder, err));
   for (size_t i = 0; i < manifest->n_cases; i++) {
-    const assay_manifest_case *one = &manifest->cases[i];
-    ASSAY_TRY(assay_manifest_file_check(bundle->source, &one->file, err));
-    if (one->model.file != NULL)
-      ASSAY_TRY(assay_manifest_file_check(bundle->source, &one->model, err));
+    ASSAY_TRY(visit(bundle, &manifest->cases[i].file, folder, err));
+    if (manifest->cases[i].model.file != NULL && !is_listed_before(manifest, i))
+      ASSAY_TRY(visit(bundle, &manifest->cases[i].model, folder, err));
   }
   return ASSAY_OK;
+}
+
+static assay_status check_file(const assay_plan_bundle *bundle, const assay_manifest_file *file,
+                               const char *folder, assay_error *err) {
+  (void)bundle;
+  return assay_manifest_file_check(folder, file, err);
 }
 
 static assay_status read_bundle(assay_plan *plan, size_t i, assay_error *err) {
@@ -131,7 +155,8 @@ static assay_status read_bundle(assay_plan *plan, size_t i, assay_error *err) {
   ASSAY_TRY(assay_manifest_read(bundle->source, &bundle->manifest, err));
   if (bundle->manifest.n_cases == 0)
     return assay_fail(err, ASSAY_E_ARGUMENT, "it holds no cases, so there is nothing to run");
-  ASSAY_TRY(check_bytes(bundle, err));
+  /* by their digests, before anything is said of what is in them */
+  ASSAY_TRY(visit_files(bundle, check_file, bundle->source, err));
   ASSAY_TRY(assay_bundle_check(bundle->source, &bundle->manifest, err));
   ASSAY_TRY(name_bundle(plan, i, err));
   bundle->folder = assay_format("%s/bundles/%s", plan->spec->package_path, bundle->name);
@@ -464,30 +489,6 @@ assay_status assay_plan_resolve(assay_plan *plan, assay_error *err) {
 /* --- bundles -------------------------------------------------------------------------------------
  */
 
-typedef assay_status (*file_visit)(const assay_plan_bundle *bundle, const assay_manifest_file *file,
-                                   const char *folder, assay_error *err);
-
-/* Each file that the manifest lists, once for each listing. */
-static assay_status visit_files(const assay_plan_bundle *bundle, file_visit visit,
-                                const char *folder, assay_error *err) {
-  const assay_manifest *manifest = &bundle->manifest;
-  ASSAY_TRY(visit(bundle, &manifest->model, folder, err));
-  for (size_t i = 0; i < manifest->n_external; i++)
-    ASSAY_TRY(visit(bundle, &manifest->external[i], folder, err));
-  for (size_t i = 0; i < manifest->n_cases; i++) {
-    ASSAY_TRY(visit(bundle, &manifest->cases[i].file, folder, err));
-    if (manifest->cases[i].model.file != NULL)
-      ASSAY_TRY(visit(bundle, &manifest->cases[i].model, folder, err));
-  }
-  return ASSAY_OK;
-}
-
-static assay_status check_file(const assay_plan_bundle *bundle, const assay_manifest_file *file,
-                               const char *folder, assay_error *err) {
-  (void)bundle;
-  return assay_manifest_file_check(folder, file, err);
-}
-
 static assay_status copy_one(const char *source, const char *folder, const char *name,
                              assay_error *err) {
   char *from = assay_path_join(source, name), *to = assay_path_join(folder, name);
@@ -504,7 +505,6 @@ static assay_status copy_one(const char *source, const char *folder, const char 
 
 static assay_status copy_file(const assay_plan_bundle *bundle, const assay_manifest_file *file,
                               const char *folder, assay_error *err) {
-  ASSAY_TRY(assay_manifest_file_check(bundle->source, file, err));
   ASSAY_TRY(copy_one(bundle->source, folder, file->file, err));
   return assay_manifest_file_check(folder, file, err);
 }
