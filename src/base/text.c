@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 /* ---- nearest name -------------------------------------------------------------------------------
  */
 
@@ -141,6 +143,15 @@ assay_status assay_text_parse_real(const char *text, const char *what, double lo
   }
   return assay_fail(err, ASSAY_E_ARGUMENT, "%s: expected a finite number from %g to %g, found '%s'",
                     what, low, high, text);
+}
+
+/* ---- copies -------------------------------------------------------------------------------------
+ */
+
+assay_status assay_text_set(char **out, const char *text, assay_error *err) {
+  assay_free(*out);
+  *out = assay_strdup(text);
+  return *out != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(text) + 1);
 }
 
 /* ---- prefixes -----------------------------------------------------------------------------------

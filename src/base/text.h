@@ -23,6 +23,10 @@ assay_status assay_text_parse_real(const char *text, const char *what, double lo
 assay_status assay_text_parse_u64(const char *text, const char *what, uint64_t *out,
                                   assay_error *err) ASSAY_NODISCARD;
 
+/* *out, which may hold an earlier text of assay_strdup's, becomes a copy of text. Errors: MEMORY.
+ */
+assay_status assay_text_set(char **out, const char *text, assay_error *err) ASSAY_NODISCARD;
+
 bool assay_text_has_prefix(const char *text, const char *prefix);
 bool assay_text_has_suffix(const char *text, const char *suffix);
 

@@ -7,12 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-
-/* Copies text to *out, which the manifest owns. */
-static assay_status set_text(char **out, const char *text, assay_error *err) {
-  *out = assay_strdup(text);
-  return *out != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(text) + 1);
-}
+#include "base/text.h"
 
 /* The builder's document as a value. */
 static assay_status json_of(assay_json_builder *b, assay_json **out, assay_error *err) {
@@ -90,9 +85,9 @@ static assay_status set_inputs(const assay_mlpf_config *config, assay_manifest *
       .dims = {dim("B", 0), dim("N", 0), dim(/*symbol=*/NULL, config->input_dim)}};
   out->inputs[1] = (assay_manifest_tensor){
       .dtype = ASSAY_DTYPE_F32, .rank = 2, .dims = {dim("B", 0), dim("N", 0)}};
-  ASSAY_TRY(set_text(&out->inputs[0].name, "Xfeat_normed", err));
-  ASSAY_TRY(set_text(&out->inputs[1].name, "mask", err));
-  return set_text(&out->mask_input, "mask", err);
+  ASSAY_TRY(assay_text_set(&out->inputs[0].name, "Xfeat_normed", err));
+  ASSAY_TRY(assay_text_set(&out->inputs[1].name, "mask", err));
+  return assay_text_set(&out->mask_input, "mask", err);
 }
 
 static double tolerance_of(const assay_export_spec *spec, const char *head, bool relative) {
@@ -139,7 +134,7 @@ static assay_status set_heads(const assay_export_spec *spec, assay_manifest *out
         .kind = KINDS[h],
         .atol = constant ? 0.0 : tolerance_of(spec, BUNDLE_HEADS[h], /*relative=*/false),
         .rtol = constant ? 0.0 : tolerance_of(spec, BUNDLE_HEADS[h], /*relative=*/true)};
-    ASSAY_TRY(set_text(&out->heads[h].name, BUNDLE_HEADS[h], err));
+    ASSAY_TRY(assay_text_set(&out->heads[h].name, BUNDLE_HEADS[h], err));
   }
   for (size_t l = 0; l < n_perms; l++) {
     char name[64];
@@ -150,22 +145,23 @@ static assay_status set_heads(const assay_export_spec *spec, assay_manifest *out
         .dims = {dim(/*symbol=*/NULL, spec->config.n_hashes * spec->config.num_heads), dim("B", 0),
                  dim("N", 0)},
         .kind = ASSAY_HEAD_INTEGER};
-    ASSAY_TRY(set_text(&out->heads[BUNDLE_N_HEADS + l].name, name, err));
+    ASSAY_TRY(assay_text_set(&out->heads[BUNDLE_N_HEADS + l].name, name, err));
   }
   return ASSAY_OK;
 }
 
 assay_status bundle_manifest_init(const assay_export_spec *spec, const assay_export_result *result,
                                   size_t n_cases, assay_manifest *out, assay_error *err) {
-  ASSAY_TRY(set_text(&out->name, result->name, err));
-  ASSAY_TRY(set_text(&out->tool_version, ASSAY_VERSION, err));
+  ASSAY_TRY(assay_text_set(&out->name, result->name, err));
+  ASSAY_TRY(assay_text_set(&out->tool_version, ASSAY_VERSION, err));
   const bool is_f32 = assay_mlpf_plan_config_is_f32(spec->plan);
+  ASSAY_TRY(assay_text_set(&out->dtype,
+                           assay_dtype_name(is_f32 ? ASSAY_DTYPE_F32 : ASSAY_DTYPE_F16), err));
   ASSAY_TRY(
-      set_text(&out->dtype, assay_dtype_name(is_f32 ? ASSAY_DTYPE_F32 : ASSAY_DTYPE_F16), err));
-  ASSAY_TRY(set_text(&out->attention, assay_mlpf_attention_form_name(spec->plan->attention), err));
+      assay_text_set(&out->attention, assay_mlpf_attention_form_name(spec->plan->attention), err));
   ASSAY_TRY(make_plan(spec->plan, &out->plan, err));
-  ASSAY_TRY(set_text(&out->shapes, spec->static_shapes ? "static" : "dynamic", err));
-  ASSAY_TRY(set_text(&out->architecture, assay_mlpf_arch_name(spec->config.arch), err));
+  ASSAY_TRY(assay_text_set(&out->shapes, spec->static_shapes ? "static" : "dynamic", err));
+  ASSAY_TRY(assay_text_set(&out->architecture, assay_mlpf_arch_name(spec->config.arch), err));
   ASSAY_TRY(make_config(&spec->config, &out->config, err));
   ASSAY_TRY(make_weights(spec, result, &out->weights, err));
   ASSAY_TRY(set_inputs(&spec->config, out, err));
@@ -223,9 +219,9 @@ assay_status bundle_manifest_set_case(assay_manifest *manifest, size_t i, const 
   inputs->origin = NULL;
   c->b = inputs->b;
   c->n = inputs->n;
-  ASSAY_TRY(set_text(&c->name, one->name, err));
-  ASSAY_TRY(set_text(&c->kind, one->kind, err));
-  ASSAY_TRY(set_text(&c->source, inputs->source, err));
+  ASSAY_TRY(assay_text_set(&c->name, one->name, err));
+  ASSAY_TRY(assay_text_set(&c->kind, one->kind, err));
+  ASSAY_TRY(assay_text_set(&c->source, inputs->source, err));
   c->valid = assay_alloc_array((size_t)inputs->b, sizeof *c->valid);
   if (c->valid == NULL) return assay_fail_memory(err, (size_t)inputs->b * sizeof *c->valid);
   count_valid(&inputs->mask, c->valid);
@@ -267,7 +263,7 @@ assay_status bundle_manifest_add_note(assay_manifest *manifest, const char *text
   ASSAY_TRY(
       assay_resize(&notes, n * sizeof *manifest->notes, (n + 1) * sizeof *manifest->notes, err));
   manifest->notes = notes;
-  ASSAY_TRY(set_text(&manifest->notes[n], text, err));
+  ASSAY_TRY(assay_text_set(&manifest->notes[n], text, err));
   manifest->n_notes = n + 1;
   return ASSAY_OK;
 }

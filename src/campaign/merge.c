@@ -35,11 +35,6 @@ typedef struct merging {
   assay_package merged;
 } merging;
 
-static assay_status copy_text(char **to, const char *text, assay_error *err) {
-  *to = assay_strdup(text);
-  return *to != NULL ? ASSAY_OK : assay_fail_memory(err, 256);
-}
-
 static assay_status grow(void **block, size_t n, size_t size, assay_error *err) {
   return assay_resize(block, n * size, (n + 1) * size, err);
 }
@@ -143,9 +138,9 @@ static assay_status copy_runtime(const assay_package_runtime *from, const char *
                                  assay_package_runtime *to, assay_error *err) {
   memcpy(to->sha256, from->sha256, sizeof to->sha256);
   memcpy(to->library_sha256, from->library_sha256, sizeof to->library_sha256);
-  ASSAY_TRY(copy_text(&to->name, name, err));
-  ASSAY_TRY(copy_text(&to->library_path, from->library_path, err));
-  ASSAY_TRY(copy_text(&to->library_version, from->library_version, err));
+  ASSAY_TRY(assay_text_set(&to->name, name, err));
+  ASSAY_TRY(assay_text_set(&to->library_path, from->library_path, err));
+  ASSAY_TRY(assay_text_set(&to->library_version, from->library_version, err));
   return assay_fields_copy(from->spec, &to->spec, err);
 }
 
@@ -222,7 +217,7 @@ static assay_status copy_strings(char *const *from, size_t n, char ***out, size_
                                  assay_error *err) {
   *out = assay_alloc_array(n, sizeof **out);
   if (*out == NULL) return assay_fail_memory(err, n * sizeof **out);
-  for (; *out_n < n; (*out_n)++) ASSAY_TRY(copy_text(&(*out)[*out_n], from[*out_n], err));
+  for (; *out_n < n; (*out_n)++) ASSAY_TRY(assay_text_set(&(*out)[*out_n], from[*out_n], err));
   return ASSAY_OK;
 }
 
@@ -233,8 +228,8 @@ static assay_status add_source(merging *m, const source *s, assay_error *err) {
   memcpy(to->started_at, from->started_at, sizeof to->started_at);
   memcpy(to->finished_at, from->finished_at, sizeof to->finished_at);
   memcpy(to->tree_sha256, from->tree_sha256, sizeof to->tree_sha256);
-  ASSAY_TRY(copy_text(&to->tool_version, from->tool_version, err));
-  if (from->machine != NULL) ASSAY_TRY(copy_text(&to->machine, from->machine, err));
+  ASSAY_TRY(assay_text_set(&to->tool_version, from->tool_version, err));
+  if (from->machine != NULL) ASSAY_TRY(assay_text_set(&to->machine, from->machine, err));
   return copy_strings(from->command, from->n_command, &to->command, &to->n_command, err);
 }
 
@@ -247,10 +242,10 @@ static assay_status copy_settings(merging *m, assay_error *err) {
   to->placement_runs = from->placement_runs;
   to->timeout_ns = from->timeout_ns;
   to->processes = from->processes;
-  ASSAY_TRY(copy_text(&to->tool_version, from->tool_version, err));
+  ASSAY_TRY(assay_text_set(&to->tool_version, from->tool_version, err));
   memcpy(to->tool_sha256, from->tool_sha256, sizeof to->tool_sha256);
   memcpy(to->started_at, from->started_at, sizeof to->started_at);
-  if (from->machine != NULL) ASSAY_TRY(copy_text(&to->machine, from->machine, err));
+  if (from->machine != NULL) ASSAY_TRY(assay_text_set(&to->machine, from->machine, err));
   to->tolerances = assay_alloc_array(from->n_tolerances, sizeof *to->tolerances);
   to->bundles = assay_alloc_array(from->n_bundles, sizeof *to->bundles);
   to->sources = assay_alloc_array(m->n_sources, sizeof *to->sources);
@@ -261,14 +256,14 @@ static assay_status copy_settings(merging *m, assay_error *err) {
     *one = from->tolerances[i];
     one->head = NULL;
     if (from->tolerances[i].head != NULL)
-      ASSAY_TRY(copy_text(&one->head, from->tolerances[i].head, err));
+      ASSAY_TRY(assay_text_set(&one->head, from->tolerances[i].head, err));
   }
   for (size_t i = 0; i < from->n_bundles; i++) {
     assay_package_bundle *one = &to->bundles[to->n_bundles++];
     *one = from->bundles[i];
     one->name = one->folder = NULL;
-    ASSAY_TRY(copy_text(&one->name, from->bundles[i].name, err));
-    ASSAY_TRY(copy_text(&one->folder, from->bundles[i].folder, err));
+    ASSAY_TRY(assay_text_set(&one->name, from->bundles[i].name, err));
+    ASSAY_TRY(assay_text_set(&one->folder, from->bundles[i].folder, err));
   }
   for (size_t s = 0; s < m->n_sources; s++) ASSAY_TRY(add_source(m, &m->sources[s], err));
   return copy_strings(from->command, from->n_command, &to->command, &to->n_command, err);
@@ -299,9 +294,9 @@ static assay_status add_run(merging *m, const char *runtime, const char *bundle,
   m->merged.runs = block;
   assay_package_run *run = &m->merged.runs[m->merged.n_runs++];
   *run = (assay_package_run){.mode = mode};
-  ASSAY_TRY(copy_text(&run->runtime, runtime, err));
-  ASSAY_TRY(copy_text(&run->bundle, bundle, err));
-  ASSAY_TRY(copy_text(&run->case_name, case_name, err));
+  ASSAY_TRY(assay_text_set(&run->runtime, runtime, err));
+  ASSAY_TRY(assay_text_set(&run->bundle, bundle, err));
+  ASSAY_TRY(assay_text_set(&run->case_name, case_name, err));
   run->folder = assay_result_folder(runtime, bundle, case_name, mode);
   return run->folder != NULL ? ASSAY_OK : assay_fail_memory(err, 256);
 }
@@ -331,8 +326,8 @@ static assay_status add_cells(merging *m, assay_error *err) {
       m->merged.cells = block;
       assay_package_cell *cell = &m->merged.cells[m->merged.n_cells++];
       *cell = (assay_package_cell){0};
-      ASSAY_TRY(copy_text(&cell->runtime, m->merged.runtimes[r].name, err));
-      ASSAY_TRY(copy_text(&cell->bundle, m->merged.bundles[b].name, err));
+      ASSAY_TRY(assay_text_set(&cell->runtime, m->merged.runtimes[r].name, err));
+      ASSAY_TRY(assay_text_set(&cell->bundle, m->merged.bundles[b].name, err));
     }
   return ASSAY_OK;
 }

@@ -12,6 +12,7 @@
 #include "base/child.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "campaign/bundle_check.h"
 #include "campaign/environment_rules.h"
 #include "campaign/judge.h"
@@ -25,12 +26,6 @@
 #define PROBE_TRIES      4
 
 extern char **environ;
-
-static assay_status copy_text(char **out, const char *text, assay_error *err) {
-  assay_free(*out);
-  *out = assay_strdup(text);
-  return *out != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(text) + 1);
-}
 
 /* --- reading -------------------------------------------------------------------------------------
  */
@@ -78,10 +73,10 @@ static bool name_is_taken(const assay_plan *plan, size_t n, const char *name) {
 /* The manifest's name; taken already: that of the folder; then with a number. */
 static assay_status name_bundle(assay_plan *plan, size_t i, assay_error *err) {
   assay_plan_bundle *bundle = &plan->bundles[i];
-  ASSAY_TRY(copy_text(&bundle->name, bundle->manifest.name, err));
+  ASSAY_TRY(assay_text_set(&bundle->name, bundle->manifest.name, err));
   if (!name_is_taken(plan, i, bundle->name)) return ASSAY_OK;
   const char *folder = assay_path_name(bundle->source);
-  if (assay_fields_is_name(folder)) ASSAY_TRY(copy_text(&bundle->name, folder, err));
+  if (assay_fields_is_name(folder)) ASSAY_TRY(assay_text_set(&bundle->name, folder, err));
   for (int k = 2; name_is_taken(plan, i, bundle->name); k++) {
     assay_free(bundle->name);
     bundle->name = assay_format("%s-%d", bundle->manifest.name, k);
@@ -225,7 +220,8 @@ assay_status assay_plan_read(const assay_campaign_spec *spec, assay_plan *out, a
   if (st == ASSAY_OK) st = assay_child_self_path(&self, err);
   if (st == ASSAY_OK) st = assay_sha256_file(self, plan.tool_sha256, NULL, err);
   if (st == ASSAY_OK)
-    st = copy_text(&plan.worker_path, spec->worker_path != NULL ? spec->worker_path : self, err);
+    st = assay_text_set(&plan.worker_path, spec->worker_path != NULL ? spec->worker_path : self,
+                        err);
   if (st == ASSAY_OK) st = read_bundles(&plan, err);
   if (st == ASSAY_OK) st = read_runtimes(&plan, err);
   if (st == ASSAY_OK) st = check_tolerances(&plan, err);
@@ -255,12 +251,12 @@ static assay_status find_library(const assay_plan *plan, assay_plan_runtime *run
   assay_error why = {0};
   assay_status st = assay_find_library(runtime->spec.library, &found, &why);
   if (st && st != ASSAY_E_MEMORY && plan->spec->file != NULL) {
-    if (runtime->spec.library == NULL) ASSAY_TRY(copy_text(&runtime->spec.library, "", err));
+    if (runtime->spec.library == NULL) ASSAY_TRY(assay_text_set(&runtime->spec.library, "", err));
     return lack(runtime, assay_strdup(why.text), err);
   }
   if (st) return assay_fail(err, st, "%s", why.text);
   char *real = realpath(found, NULL); /* by malloc, not by our door */
-  st = copy_text(&runtime->spec.library, real != NULL ? real : found, err);
+  st = assay_text_set(&runtime->spec.library, real != NULL ? real : found, err);
   free(real);
   assay_free(found);
   if (st == ASSAY_OK && assay_path_kind_of(runtime->spec.library) == ASSAY_PATH_FILE)
@@ -322,7 +318,7 @@ static assay_status probe(assay_plan *plan, assay_plan_runtime *runtime, assay_e
   if (st == ASSAY_OK) st = try_probe(plan, runtime, folder, err);
   if (st == ASSAY_OK) {
     bool known = assay_worker_facts_read(path, &facts, NULL) == ASSAY_OK && facts.finished;
-    st = copy_text(&runtime->library_version, known ? facts.library_version : "", err);
+    st = assay_text_set(&runtime->library_version, known ? facts.library_version : "", err);
     if (st == ASSAY_OK && known && plan->spec->file != NULL && runtime->spec.plugin == NULL &&
         !has_provider(&facts, runtime->spec.provider))
       st = lack(runtime,
@@ -371,7 +367,7 @@ static assay_status resolve_runtime(assay_plan *plan, size_t i, assay_error *err
   if (runtime->lacking == NULL)
     ASSAY_TRY(probe(plan, runtime, err));
   else
-    ASSAY_TRY(copy_text(&runtime->library_version, "", err));
+    ASSAY_TRY(assay_text_set(&runtime->library_version, "", err));
   ASSAY_TRY(name_runtime(plan, i, err));
   ASSAY_TRY(assay_runtime_spec_sha256(&runtime->spec, runtime->sha256, &runtime->json, err));
   for (size_t j = 0; j < i && runtime->lacking == NULL; j++)
@@ -561,9 +557,9 @@ static assay_status index_runtimes(const assay_plan *plan, assay_package *out, a
     assay_package_runtime *to = &out->runtimes[out->n_runtimes++];
     memcpy(to->sha256, from->sha256, sizeof to->sha256);
     memcpy(to->library_sha256, from->library_sha256, sizeof to->library_sha256);
-    ASSAY_TRY(copy_text(&to->name, from->spec.name, err));
-    ASSAY_TRY(copy_text(&to->library_path, from->spec.library, err));
-    ASSAY_TRY(copy_text(&to->library_version, from->library_version, err));
+    ASSAY_TRY(assay_text_set(&to->name, from->spec.name, err));
+    ASSAY_TRY(assay_text_set(&to->library_path, from->spec.library, err));
+    ASSAY_TRY(assay_text_set(&to->library_version, from->library_version, err));
     ASSAY_TRY(assay_fields_copy(from->json, &to->spec, err));
   }
   return ASSAY_OK;
@@ -577,7 +573,7 @@ static assay_status index_bundles(const assay_plan *plan, assay_package *out, as
     assay_package_bundle *to = &out->bundles[out->n_bundles++];
     memcpy(to->manifest_sha256, from->manifest_sha256, sizeof to->manifest_sha256);
     memcpy(to->model_sha256, from->manifest.model.sha256, sizeof to->model_sha256);
-    ASSAY_TRY(copy_text(&to->name, from->name, err));
+    ASSAY_TRY(assay_text_set(&to->name, from->name, err));
     to->folder = assay_format("bundles/%s", from->name);
     if (to->folder == NULL) return assay_fail_memory(err, 256);
   }
@@ -592,9 +588,9 @@ static assay_status index_runs(const assay_plan *plan, assay_package *out, assay
     assay_package_run *to = &out->runs[out->n_runs++];
     run_names(plan, &plan->runs[i], names);
     to->mode = plan->runs[i].mode;
-    ASSAY_TRY(copy_text(&to->runtime, names[0], err));
-    ASSAY_TRY(copy_text(&to->bundle, names[1], err));
-    ASSAY_TRY(copy_text(&to->case_name, names[2], err));
+    ASSAY_TRY(assay_text_set(&to->runtime, names[0], err));
+    ASSAY_TRY(assay_text_set(&to->bundle, names[1], err));
+    ASSAY_TRY(assay_text_set(&to->case_name, names[2], err));
     to->folder = assay_result_folder(names[0], names[1], names[2], to->mode);
     if (to->folder == NULL) return assay_fail_memory(err, 256);
   }
@@ -608,8 +604,8 @@ static assay_status index_matrix(const assay_plan *plan, assay_package *out, ass
   if (out->cells == NULL) return assay_fail_memory(err, 64);
   for (size_t i = 0; i < file->n_cells; i++) {
     assay_package_cell *to = &out->cells[out->n_cells++];
-    ASSAY_TRY(copy_text(&to->runtime, plan->runtimes[file->cells[i].runtime].spec.name, err));
-    ASSAY_TRY(copy_text(&to->bundle, plan->bundles[file->cells[i].bundle].name, err));
+    ASSAY_TRY(assay_text_set(&to->runtime, plan->runtimes[file->cells[i].runtime].spec.name, err));
+    ASSAY_TRY(assay_text_set(&to->bundle, plan->bundles[file->cells[i].bundle].name, err));
   }
   return ASSAY_OK;
 }
@@ -630,7 +626,7 @@ static assay_status index_settings(const assay_plan *plan, assay_package *out, a
     *to = spec->tolerances[i];
     to->head = NULL;
     if (spec->tolerances[i].head != NULL)
-      ASSAY_TRY(copy_text(&to->head, spec->tolerances[i].head, err));
+      ASSAY_TRY(assay_text_set(&to->head, spec->tolerances[i].head, err));
   }
   for (size_t i = 0; i < spec->n_command; i++) {
     out->command[i] = assay_fields_printable(spec->command[i]);
@@ -642,8 +638,8 @@ static assay_status index_settings(const assay_plan *plan, assay_package *out, a
 
 static assay_status fill_index(const assay_plan *plan, assay_package *out, assay_error *err) {
   memcpy(out->tool_sha256, plan->tool_sha256, sizeof out->tool_sha256);
-  ASSAY_TRY(copy_text(&out->tool_version, ASSAY_VERSION, err));
-  if (plan->machine != NULL) ASSAY_TRY(copy_text(&out->machine, plan->machine, err));
+  ASSAY_TRY(assay_text_set(&out->tool_version, ASSAY_VERSION, err));
+  if (plan->machine != NULL) ASSAY_TRY(assay_text_set(&out->machine, plan->machine, err));
   ASSAY_TRY(index_settings(plan, out, err));
   ASSAY_TRY(index_runtimes(plan, out, err));
   ASSAY_TRY(index_bundles(plan, out, err));

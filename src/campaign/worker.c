@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "campaign/candidates.h"
 #include "campaign/cgroup.h"
 #include "campaign/fallback.h"
@@ -98,12 +99,6 @@ static assay_status open_folder(worker *w, assay_error *err) {
 /* --- stages --------------------------------------------------------------------------------------
  */
 
-static assay_status copy_text(const char *text, char **out, assay_error *err) {
-  assay_free(*out);
-  *out = assay_strdup(text);
-  return *out != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(text) + 1);
-}
-
 static assay_status load_library(worker *w, assay_error *err) {
   assay_worker_facts *facts = w->facts;
   bool verbose = w->task->mode == ASSAY_WORKER_PLACEMENT;
@@ -114,15 +109,15 @@ static assay_status load_library(worker *w, assay_error *err) {
   ASSAY_TRY(assay_ort_preload((const char *const *)w->task->runtime.preload,
                               w->task->runtime.n_preload, err));
   ASSAY_TRY(assay_ort_open(w->task->runtime.library, &options, &w->ort, err));
-  ASSAY_TRY(copy_text(assay_ort_path(w->ort), &facts->library_path, err));
-  ASSAY_TRY(copy_text(assay_ort_version(w->ort), &facts->library_version, err));
-  ASSAY_TRY(copy_text(assay_ort_build_info(w->ort), &facts->library_build, err));
+  ASSAY_TRY(assay_text_set(&facts->library_path, assay_ort_path(w->ort), err));
+  ASSAY_TRY(assay_text_set(&facts->library_version, assay_ort_version(w->ort), err));
+  ASSAY_TRY(assay_text_set(&facts->library_build, assay_ort_build_info(w->ort), err));
   size_t n = assay_ort_n_providers(w->ort);
   facts->providers = assay_alloc_array(n, sizeof *facts->providers);
   if (facts->providers == NULL) return assay_fail_memory(err, n * sizeof *facts->providers);
   facts->n_providers = n;
   for (size_t i = 0; i < n; i++)
-    ASSAY_TRY(copy_text(assay_ort_provider(w->ort, i), &facts->providers[i], err));
+    ASSAY_TRY(assay_text_set(&facts->providers[i], assay_ort_provider(w->ort, i), err));
   return ASSAY_OK;
 }
 
@@ -331,7 +326,7 @@ static assay_status collect_surroundings(worker *w, assay_error *err) {
   if (facts->affinity == NULL || facts->load_average == NULL || facts->governor == NULL ||
       facts->cgroup_cpu_max == NULL || facts->cgroup_memory_max == NULL)
     return assay_fail_memory(err, 64);
-  ASSAY_TRY(copy_text(w->task->runtime.provider, &facts->provider, err));
+  ASSAY_TRY(assay_text_set(&facts->provider, w->task->runtime.provider, err));
   return assay_machine_environment(&facts->environment, err);
 }
 
@@ -355,8 +350,8 @@ static assay_status write_facts(worker *w, assay_status how, const assay_error *
   assay_worker_facts *facts = w->facts;
   facts->finished = how == ASSAY_OK;
   if (facts->finished) facts->stage = ASSAY_STAGE_NONE;
-  ASSAY_TRY(copy_text(assay_status_name(how), &facts->status, err));
-  ASSAY_TRY(copy_text(why->text, &facts->reason, err));
+  ASSAY_TRY(assay_text_set(&facts->status, assay_status_name(how), err));
+  ASSAY_TRY(assay_text_set(&facts->reason, why->text, err));
   if (w->ort != NULL) ASSAY_TRY(collect_libraries(w, err));
   char *path = assay_path_join(w->folder, ASSAY_WORKER_FACTS_FILE);
   if (path == NULL) return assay_fail_memory(err, strlen(w->folder) + 16);
