@@ -475,7 +475,7 @@ static void bounds_what_all_chunks_unpack_to(void **state) {
   (void)state;
   record_maker_begin(&m);
   for (int i = 0; i < 5; i++)
-    record_maker_data(&m, (assay_span){(const uint8_t *)"z", 1}, 1, (uint64_t)16 << 30);
+    record_maker_data(&m, (assay_span){(const uint8_t *)"z\1\1\1", 4}, 1, (uint64_t)16 << 30);
   record_maker_finish(&m);
   expect_ok(assay_array_record_open_bytes("f", span_of(&m.bytes), /*limits=*/NULL, &file, &err),
             &err, "open");
