@@ -400,11 +400,7 @@ static void judge_all(assay_fusion_work *work) {
 }
 
 static void release_inputs(assay_fusion_work *work) {
-  for (size_t i = 0; i < work->n_inputs; i++) {
-    void *name;
-    memcpy(&name, &work->inputs[i].name, sizeof name);
-    assay_free(name);
-  }
+  for (size_t i = 0; i < work->n_inputs; i++) assay_free(work->inputs[i].name);
   assay_free(work->inputs);
 }
 

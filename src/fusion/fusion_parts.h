@@ -16,7 +16,7 @@ typedef struct assay_fusion_file {
 
 /* A graph's input, for comparison with a program's parameters. */
 typedef struct assay_fusion_input {
-  const char *name;
+  char *name;       /* owned */
   int rank;         /* -1: not known */
   int64_t lens[16]; /* -1: not known */
 } assay_fusion_input;
@@ -33,7 +33,8 @@ typedef struct assay_fusion_work {
   bool shown[ASSAY_FUSION_N_KINDS]; /* evidence of that kind was seen */
 } assay_fusion_work;
 
-/* Adds a finding. text: the line it rests on, with its number; NULL number 0: the whole source. */
+/* Adds a finding: what was found (format), the line that it rests on with its number, 0 and
+ * ASSAY_NO_EXCERPT for the source as a whole. check is a literal. */
 void assay_fusion_find(assay_fusion_work *work, assay_fusion_level level, const char *check,
                        size_t source, size_t line, assay_text_span excerpt, const char *format, ...)
     ASSAY_PRINTF(7, 8);
@@ -47,7 +48,8 @@ bool assay_fusion_grow(assay_fusion_work *work, void **items, size_t n, size_t *
 /* An owned copy; NULL, with work->status set, without memory. */
 char *assay_fusion_copy(assay_fusion_work *work, assay_text_span span);
 
-/* A kernel that was seen first at line; the strings of `kernel` but its name stay as they are. */
+/* Adds a kernel that was seen first at line, with no execution counted yet; NULL, with work->status
+ * set, without memory. Good until the next one is added. */
 assay_fusion_kernel *assay_fusion_add_kernel(assay_fusion_work *work, assay_text_span name,
                                              assay_kernel_family family, size_t source,
                                              size_t line);

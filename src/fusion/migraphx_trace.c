@@ -59,7 +59,7 @@ static void spoil(reader *r, size_t line, const char *why) {
 
 static void say(reader *r, assay_fusion_level level, const char *check,
                 const assay_migraphx_instr *instr, const char *what) {
-  /* The excerpt ends where the arguments do: names and shapes are what a person looks for. */
+  /* The name lies at the beginning of its line, in the text that is being read. */
   assay_text_span whole = {
       .text = instr->name.text,
       .n = (size_t)((const char *)r->file->bytes + r->file->size_bytes - instr->name.text)};
