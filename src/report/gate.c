@@ -297,9 +297,12 @@ assay_status assay_gate_judge(assay_view *view, assay_error *err) {
   return ASSAY_OK;
 }
 
-assay_status assay_gate_add_evidence(assay_view *view, const char *text, assay_error *err) {
+assay_status assay_gate_add_evidence(assay_view *view, char *const *texts, size_t n,
+                                     assay_error *err) {
   judge j = {.view = view, .cap = view->n_reasons, .err = err}; /* grows at the next reason */
-  add(&j, ASSAY_TOPIC_EVIDENCE, SIZE_MAX, ASSAY_VIEW_TIMING, "%s", text);
+  if (n == 0) return ASSAY_OK;
+  for (size_t i = 0; i < n; i++)
+    add(&j, ASSAY_TOPIC_EVIDENCE, SIZE_MAX, ASSAY_VIEW_TIMING, "%s", texts[i]);
   if (j.status) return j.status;
   view->qualified = false;
   return sort_reasons(view, err);

@@ -10,9 +10,9 @@
  * assay_view_open. Errors: MEMORY. */
 assay_status assay_gate_judge(assay_view *view, assay_error *err) ASSAY_NODISCARD;
 
-/* Adds what the checksums and the derivation of figures found (topic "evidence", about the package
- * as a whole): a package with such a finding is not qualified. Errors: MEMORY. */
-assay_status assay_gate_add_evidence(assay_view *view, const char *text,
+/* Adds n findings: what the checksums and the derivation of figures found (topic "evidence", about the package
+ * as a whole): a package with one is not qualified. Errors: MEMORY. */
+assay_status assay_gate_add_evidence(assay_view *view, char *const *texts, size_t n,
                                      assay_error *err) ASSAY_NODISCARD;
 
 /* One line a reason, then the verdict as the last line:

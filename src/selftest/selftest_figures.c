@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "selftest/selftest_cases.h"
+
+#define EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 #define FORGED(where, spoil_function, problem_words)                                               \
   .start = (where), .spoil = (spoil_function), .by = SELFTEST_VERIFY, .kind = ASSAY_VERIFY_FIGURE, \
@@ -177,6 +180,25 @@ static void worker_failed(selftest_scene *s) {
   replace_evidence(s, SELFTEST_TIMING "worker.json", "\"finished\": true", "\"finished\": false");
 }
 
+/* A graph that no run loaded, or one under another's name, sealed. */
+static void put_graph(selftest_scene *s, const char *name) {
+  char *folder = selftest_path(s, "graphs");
+  char *path = folder != NULL ? assay_path_join(folder, name) : NULL;
+  assay_error err = {0};
+  assay_status st = path != NULL ? assay_folder_create(folder, &err) : assay_fail_memory(&err, 64);
+  if (st == ASSAY_OK) st = assay_file_write(path, "", 0, &err);
+  selftest_take(s, st, &err);
+  assay_free(path);
+  assay_free(folder);
+  selftest_reseal(s, /*with_report=*/true);
+}
+static void graph_of_nobody(selftest_scene *s) {
+  put_graph(s, EMPTY_SHA256 ".onnx");
+}
+static void graph_under_another_name(selftest_scene *s) {
+  put_graph(s, "0" EMPTY_SHA256 ".onnx");
+}
+
 /* --- what was asked ------------------------------------------------------------------------------
  */
 
@@ -297,6 +319,10 @@ const selftest_case selftest_figure_cases[] = {
      FORGED(SELFTEST_GOOD, other_graph_read, "placement/result.json: keys.model_sha256")},
     {"a worker that did not finish", "",
      FORGED(SELFTEST_GOOD, worker_failed, "timing/result.json: status")},
+    {"a graph that no run loaded", "",
+     FORGED(SELFTEST_GOOD, graph_of_nobody, "graphs/" EMPTY_SHA256 ".onnx: run")},
+    {"a graph under another name than its digest's", "",
+     FORGED(SELFTEST_GOOD, graph_under_another_name, "graphs/0" EMPTY_SHA256 ".onnx: name")},
     {"fewer iterations in the plan", "",
      FORGED(SELFTEST_GOOD, iterations_forged, "timing/result.json: timing$")},
     {"a tolerance added to the plan", "",

@@ -13,6 +13,7 @@
 #include "verify/verify_bundle.h"
 #include "verify/verify_bytes.h"
 #include "verify/verify_findings.h"
+#include "verify/verify_graphs.h"
 #include "verify/verify_jobs.h"
 #include "verify/verify_matrix.h"
 #include "verify/verify_pairs.h"
@@ -206,6 +207,7 @@ static assay_status check_figures(verification *v, assay_error *err) {
   v->runs = assay_alloc_array(v->package.n_runs, sizeof *v->runs);
   if (v->runs == NULL) return assay_fail_memory(err, v->package.n_runs * sizeof *v->runs);
   ASSAY_TRY(assay_verify_jobs_run(v->n_jobs, v->package.n_runs, run_job, v, err));
+  assay_verify_graphs_check(&v->scene, v->runs);
   ASSAY_TRY(assay_verify_pairs_check(&v->scene, v->runs, v->n_jobs, err));
   return check_report(v, err);
 }
