@@ -1,13 +1,11 @@
 /* One run made. The worker is not trusted: that it ended well, that its files are there and whole,
  * that it ran with the library and the options that were asked for, all is checked here before
  * anything is judged. */
-#include "campaign/attempt.h"
+#include "campaign/attempt_parts.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -15,150 +13,19 @@
 #include "base/child.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/text.h"
 #include "campaign/attempt_memory.h"
 #include "campaign/judge.h"
 #include "campaign/machine.h"
-#include "campaign/session_plan.h"
 #include "campaign/static_shapes.h"
 #include "campaign/worker.h"
 #include "package/fields.h"
 #include "package/tree.h"
 
-#define RESULT_FILE     "result.json"
-#define TASK_FILE       "task.json"
-#define STDOUT_FILE     "stdout.txt"
-#define STDERR_FILE     "stderr.txt"
-#define LAST_LINE_BYTES 512
-#define FULL_BYTES      ((uint64_t)4 << 20) /* less room: a failure may be the disk's */
-#define TALK_MAX_BYTES                                                                             \
-  ((off_t)64 << 20) /* of stdout and stderr each: a log in a loop fills no disk */
-
+#define RESULT_FILE "result.json"
+#define TASK_FILE   "task.json"
+#define STDOUT_FILE "stdout.txt"
+#define FULL_BYTES  ((uint64_t)4 << 20) /* less room: a failure may be the disk's */
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
-
-/* What one attempt works with. */
-typedef struct attempt {
-  const assay_plan *plan;
-  const assay_plan_run *run;
-  const assay_plan_runtime *runtime;
-  const assay_plan_bundle *bundle;
-  const assay_manifest_case *one; /* the case */
-  char *folder;                   /* unfinished, under the work folder */
-  char *model_path, *case_path;   /* in the package, absolute */
-  char *stdout_path, *stderr_path;
-  bool talked_too_much;
-  assay_worker_facts facts;
-  bool has_facts;
-  assay_result *result;
-} attempt;
-
-static assay_status set_text(char **out, const char *text, assay_error *err) {
-  assay_free(*out);
-  *out = assay_fields_printable(text);
-  return *out != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(text) + 1);
-}
-
-static const assay_manifest_file *model_of(const assay_plan_bundle *bundle,
-                                           const assay_manifest_case *one) {
-  return one->model.file != NULL ? &one->model : &bundle->manifest.model;
-}
-
-/* --- keys ----------------------------------------------------------------------------------------
- */
-
-static void put_plan(const assay_plan *plan, const assay_plan_run *run, assay_json_builder *b) {
-  const assay_manifest *manifest = &plan->bundles[run->bundle].manifest;
-  const assay_campaign_spec *spec = plan->spec;
-  assay_json_begin_object(b, NULL);
-  assay_json_put_string(b, "mode", assay_result_mode_name(run->mode));
-  if (run->mode == ASSAY_RESULT_PLACEMENT) {
-    assay_json_put_int(b, "placement_runs", spec->placement_runs);
-  } else {
-    assay_json_put_int(b, "iterations", spec->iterations);
-    assay_json_put_int(b, "warmup", spec->warmup);
-    if (spec->processes > 1) assay_json_put_int(b, "processes", spec->processes);
-    assay_json_put_bool(b, "memory", !spec->no_memory);
-    assay_json_put_string(b, "mask_input", manifest->mask_input);
-    assay_json_put_bool(b, "zero_at_padding", manifest->architecture != NULL);
-    assay_json_begin_array(b, "heads");
-    for (size_t i = 0; i < manifest->n_heads; i++) {
-      const assay_manifest_tensor *head = &manifest->heads[i];
-      assay_judge_tolerance tolerance =
-          assay_judge_tolerance_of(head, spec->tolerances, spec->n_tolerances);
-      assay_json_begin_object(b, NULL);
-      assay_json_put_string(b, "name", head->name);
-      assay_json_put_string(b, "kind", assay_head_kind_name(head->kind));
-      assay_json_put_real(b, "atol", tolerance.atol);
-      assay_json_put_real(b, "rtol", tolerance.rtol);
-      assay_json_put_bool(b, "asked", tolerance.asked);
-      assay_json_end(b);
-    }
-    assay_json_end(b);
-  }
-  assay_json_end(b);
-}
-
-static assay_status plan_sha256(const assay_plan *plan, const assay_plan_run *run, char out_hex[65],
-                                assay_error *err) {
-  assay_buf text = {0};
-  assay_json_builder *b = assay_json_builder_create();
-  put_plan(plan, run, b);
-  assay_status st = assay_json_builder_finish(b, &text, err);
-  if (st == ASSAY_OK) st = assay_sha256_bytes(text.data, text.size_bytes, out_hex, err);
-  assay_json_builder_destroy(b);
-  assay_buf_reset(&text);
-  return st;
-}
-
-/* Effective options of a runtime that fixes the case's own shapes. */
-static assay_status static_options(const assay_plan_runtime *runtime,
-                                   const assay_plan_bundle *bundle, const assay_manifest_case *one,
-                                   char out_hex[65], assay_error *err) {
-  assay_runtime_spec fixed = runtime->spec; /* borrows all but its free dimensions */
-  assay_session_plan session = {0};
-  fixed.free_dims = (assay_settings){0};
-  char *path = assay_path_join(bundle->folder, one->file.file);
-  if (path == NULL) return assay_fail_memory(err, 256);
-  assay_status st =
-      assay_static_shapes_fix(&runtime->spec, &bundle->manifest, path, &fixed.free_dims, err);
-  if (st == ASSAY_OK) st = assay_session_plan_init(&fixed, &session, err);
-  if (st == ASSAY_OK) st = assay_session_plan_options(&session, out_hex, /*out_json=*/NULL, err);
-  assay_session_plan_reset(&session);
-  assay_settings_reset(&fixed.free_dims);
-  assay_free(path);
-  return st;
-}
-
-assay_status assay_attempt_keys(const assay_plan *plan, size_t i, assay_result_keys *out,
-                                assay_error *err) {
-  const assay_plan_run *run = &plan->runs[i];
-  const assay_plan_runtime *runtime = &plan->runtimes[run->runtime];
-  const assay_plan_bundle *bundle = &plan->bundles[run->bundle];
-  const assay_manifest_case *one = &bundle->manifest.cases[run->case_index];
-  assay_result_keys keys = {0};
-  memcpy(keys.model_sha256, model_of(bundle, one)->sha256, sizeof keys.model_sha256);
-  memcpy(keys.external_sha256, bundle->external_sha256, sizeof keys.external_sha256);
-  memcpy(keys.case_sha256, one->file.sha256, sizeof keys.case_sha256);
-  memcpy(keys.runtime_sha256, runtime->sha256, sizeof keys.runtime_sha256);
-  memcpy(keys.library_sha256, runtime->library_sha256, sizeof keys.library_sha256);
-  memcpy(keys.options_sha256, runtime->options_sha256, sizeof keys.options_sha256);
-  memcpy(keys.tool_sha256, plan->tool_sha256, sizeof keys.tool_sha256);
-  if (runtime->spec.is_static)
-    ASSAY_TRY(static_options(runtime, bundle, one, keys.options_sha256, err));
-  ASSAY_TRY(plan_sha256(plan, run, keys.plan_sha256, err));
-  *out = keys;
-  return ASSAY_OK;
-}
-
-char *assay_attempt_folder(const assay_plan *plan, size_t i) {
-  const assay_plan_run *run = &plan->runs[i];
-  const assay_plan_bundle *bundle = &plan->bundles[run->bundle];
-  char *relative = assay_result_folder(plan->runtimes[run->runtime].spec.name, bundle->name,
-                                       bundle->manifest.cases[run->case_index].name, run->mode);
-  char *path = relative != NULL ? assay_path_join(plan->spec->package_path, relative) : NULL;
-  assay_free(relative);
-  return path;
-}
 
 /* --- the worker ----------------------------------------------------------------------------------
  */
@@ -166,7 +33,7 @@ char *assay_attempt_folder(const assay_plan *plan, size_t i) {
 static assay_status check_inputs(const attempt *a, assay_error *err) {
   const assay_manifest *manifest = &a->bundle->manifest;
   const char *folder = a->bundle->folder;
-  ASSAY_TRY(assay_manifest_file_check(folder, model_of(a->bundle, a->one), err));
+  ASSAY_TRY(assay_manifest_file_check(folder, attempt_model_of(a->bundle, a->one), err));
   for (size_t i = 0; i < manifest->n_external; i++)
     ASSAY_TRY(assay_manifest_file_check(folder, &manifest->external[i], err));
   return assay_manifest_file_check(folder, &a->one->file, err);
@@ -192,11 +59,6 @@ static assay_status write_task(const attempt *a, const char *path, assay_error *
   return st;
 }
 
-static bool is_too_long(const char *path) {
-  struct stat info;
-  return stat(path, &info) == 0 && info.st_size > TALK_MAX_BYTES;
-}
-
 static void on_tick(void *arg) {
   const attempt *a = arg;
   const assay_campaign_progress *progress = &a->plan->spec->progress;
@@ -207,7 +69,7 @@ static bool on_cancelled(void *arg) {
   attempt *a = arg;
   const assay_campaign_progress *progress = &a->plan->spec->progress;
   if (progress->cancelled != NULL && progress->cancelled(progress->arg)) return true;
-  a->talked_too_much = is_too_long(a->stdout_path) || is_too_long(a->stderr_path);
+  a->talked_too_much = attempt_talks_too_much(a);
   return a->talked_too_much;
 }
 
@@ -283,153 +145,6 @@ static assay_status start_worker(attempt *a, assay_child_result *out, assay_erro
   return st;
 }
 
-/* --- how it ended --------------------------------------------------------------------------------
- */
-
-static assay_status end_as(attempt *a, assay_result_status status, assay_result_stage stage,
-                           const char *reason, assay_error *err) {
-  a->result->status = status;
-  a->result->stage = stage;
-  return set_text(&a->result->reason, reason, err);
-}
-
-/* The last line that is not empty, printable; "" when there is none. */
-static void last_line(const char *folder, const char *name, char *out, size_t out_bytes) {
-  char tail[2 * LAST_LINE_BYTES];
-  char *path = assay_path_join(folder, name);
-  FILE *file = path != NULL ? fopen(path, "re") : NULL;
-  out[0] = '\0';
-  assay_free(path);
-  if (file == NULL) return;
-  if (fseek(file, -(long)(sizeof tail - 1), SEEK_END) != 0) rewind(file);
-  size_t n = fread(tail, 1, sizeof tail - 1, file);
-  fclose(file);
-  while (n > 0 && (tail[n - 1] == '\n' || tail[n - 1] == '\r' || tail[n - 1] == ' ')) n--;
-  tail[n] = '\0';
-  const char *line = strrchr(tail, '\n');
-  assay_text_printable(line != NULL ? line + 1 : tail, out, out_bytes);
-}
-
-static assay_status end_by_signal(attempt *a, const assay_child_result *child, assay_error *err) {
-  char reason[ASSAY_ERROR_TEXT_BYTES], line[LAST_LINE_BYTES];
-  assay_result_stage stage = assay_worker_last_stage(a->folder);
-  last_line(a->folder, STDERR_FILE, line, sizeof line);
-  snprintf(reason, sizeof reason, "the worker died of signal %d (%s) during %s%s%s", child->signal,
-           strsignal(child->signal), assay_result_stage_name(stage), line[0] != '\0' ? ": " : "",
-           line);
-  return end_as(a, ASSAY_RESULT_CRASHED, stage, reason, err);
-}
-
-static assay_status end_by_timeout(attempt *a, const assay_child_result *child, assay_error *err) {
-  char reason[256];
-  assay_result_stage stage = assay_worker_last_stage(a->folder);
-  snprintf(reason, sizeof reason, "the worker was still in %s after %.3f s and was ended",
-           assay_result_stage_name(stage), (double)child->elapsed_ns * 1e-9);
-  return end_as(a, ASSAY_RESULT_TIMED_OUT, stage, reason, err);
-}
-
-/* It exited, and worker.json is not there or not readable. */
-static assay_status end_without_word(attempt *a, const assay_child_result *child, const char *why,
-                                     assay_error *err) {
-  char reason[ASSAY_ERROR_TEXT_BYTES + 2 * LAST_LINE_BYTES], line[LAST_LINE_BYTES];
-  assay_result_stage stage = assay_worker_last_stage(a->folder);
-  last_line(a->folder, STDERR_FILE, line, sizeof line);
-  snprintf(reason, sizeof reason, "the worker ended with status %d and no usable %s (%s)%s%s",
-           child->exit_code, ASSAY_WORKER_FACTS_FILE, why, line[0] != '\0' ? ": " : "", line);
-  return end_as(a, ASSAY_RESULT_CRASHED, stage, reason, err);
-}
-
-/* worker.json says that all was done, and yet. */
-static assay_status end_with_failure(attempt *a, const assay_child_result *child,
-                                     assay_error *err) {
-  char reason[2 * LAST_LINE_BYTES], line[LAST_LINE_BYTES];
-  last_line(a->folder, STDERR_FILE, line, sizeof line);
-  snprintf(reason, sizeof reason, "the worker finished, and then ended with status %d%s%s",
-           child->exit_code, line[0] != '\0' ? ": " : "", line);
-  return end_as(a, ASSAY_RESULT_FAILED, assay_worker_last_stage(a->folder), reason, err);
-}
-
-static assay_status take_facts(attempt *a, assay_error *err) {
-  assay_result *result = a->result;
-  const assay_worker_facts *facts = &a->facts;
-  ASSAY_TRY(set_text(&result->provider, facts->provider, err));
-  ASSAY_TRY(assay_fields_copy(facts->options, &result->options, err));
-  if (facts->library_path[0] == '\0') return ASSAY_OK;
-  ASSAY_TRY(set_text(&result->library_path, facts->library_path, err));
-  ASSAY_TRY(set_text(&result->library_version, facts->library_version, err));
-  return set_text(&result->library_build, facts->library_build, err);
-}
-
-static const assay_machine_library *mapped(const assay_worker_facts *facts, const char *path) {
-  for (size_t i = 0; i < facts->libraries.n; i++)
-    if (strcmp(facts->libraries.items[i].path, path) == 0) return &facts->libraries.items[i];
-  return NULL;
-}
-
-/* That it ran what was asked: library and graph by their bytes, options by their hash. Timing and
- * placement of a case are asked the same, so both ran the same. */
-static assay_status check_identity(attempt *a, assay_error *err) {
-  const assay_worker_facts *facts = &a->facts;
-  const assay_result_keys *keys = &a->result->keys;
-  const assay_machine_library *library = mapped(facts, facts->library_path);
-  if (library == NULL || strcmp(library->sha256, keys->library_sha256) != 0)
-    return assay_fail(
-        err, ASSAY_E_MISMATCH,
-        "the library that was mapped ('%s') is not the one that was asked for, by SHA-256",
-        facts->library_path);
-  const char *plugin = a->runtime->spec.plugin;
-  library = plugin != NULL ? mapped(facts, plugin) : NULL;
-  if (plugin != NULL &&
-      (library == NULL || strcmp(library->sha256, a->runtime->spec.plugin_sha256) != 0))
-    return assay_fail(err, ASSAY_E_MISMATCH,
-                      "the plug-in that was asked for ('%s') is not what was mapped, by SHA-256",
-                      plugin);
-  if (strcmp(facts->model_sha256, keys->model_sha256) != 0)
-    return assay_fail(err, ASSAY_E_MISMATCH,
-                      "the graph that was executed is not the one that was asked for, by SHA-256");
-  if (strcmp(facts->options_sha256, keys->options_sha256) != 0)
-    return assay_fail(err, ASSAY_E_MISMATCH,
-                      "the session's options are not those that were asked for, by SHA-256");
-  return ASSAY_OK;
-}
-
-/* It was ended for what it printed; the beginning of that is kept. */
-static assay_status end_talk(attempt *a, assay_error *err) {
-  char reason[128];
-  snprintf(reason, sizeof reason, "the worker printed more than %lld MiB and was ended",
-           (long long)(TALK_MAX_BYTES >> 20));
-  if ((is_too_long(a->stdout_path) && truncate(a->stdout_path, TALK_MAX_BYTES) != 0) ||
-      (is_too_long(a->stderr_path) && truncate(a->stderr_path, TALK_MAX_BYTES) != 0))
-    return assay_fail(err, ASSAY_E_IO, "'%s': what the worker printed cannot be cut", a->folder);
-  return end_as(a, ASSAY_RESULT_FAILED, assay_worker_last_stage(a->folder), reason, err);
-}
-
-/* From how the process ended to a status; DONE when the worker says that it finished. */
-static assay_status take_end(attempt *a, const assay_child_result *child, assay_error *err) {
-  assay_error reading = {0};
-  char *path = assay_path_join(a->folder, ASSAY_WORKER_FACTS_FILE);
-  if (path == NULL) return assay_fail_memory(err, strlen(a->folder) + 16);
-  assay_status unread = assay_worker_facts_read(path, &a->facts, &reading);
-  assay_free(path);
-  if (unread == ASSAY_E_MEMORY) return assay_fail(err, unread, "%s", reading.text);
-  a->has_facts = unread == ASSAY_OK;
-  if (a->has_facts) ASSAY_TRY(take_facts(a, err));
-  if (child->timed_out) return end_by_timeout(a, child, err);
-  if (child->signal != 0) return end_by_signal(a, child, err);
-  if (!a->has_facts) return end_without_word(a, child, reading.text, err);
-  if (!a->facts.finished)
-    return end_as(a, ASSAY_RESULT_FAILED, a->facts.stage, a->facts.reason, err);
-  if (child->exit_code != 0) return end_with_failure(a, child, err);
-  if (child->left_children)
-    return end_as(a, ASSAY_RESULT_FAILED, assay_worker_last_stage(a->folder),
-                  "the worker left processes behind, which were killed", err);
-  assay_error mismatch = {0};
-  if (check_identity(a, &mismatch))
-    return end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_SESSION, mismatch.text, err);
-  a->result->status = ASSAY_RESULT_DONE;
-  return ASSAY_OK;
-}
-
 /* --- judging -------------------------------------------------------------------------------------
  */
 
@@ -479,7 +194,7 @@ static assay_status judge(attempt *a, assay_error *err) {
     a->result->completeness = ASSAY_VERDICT_PASS;
     return ASSAY_OK;
   }
-  return end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_COMPARE, why.text, err);
+  return attempt_end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_COMPARE, why.text, err);
 }
 
 static void take_process(const assay_child_result *child, assay_result_process *out) {
@@ -581,7 +296,7 @@ static assay_status take_repeat(attempt *first, const attempt *a, assay_error *e
                                 .p50_ns = stats->percentiles[0].value_ns,
                                 .outputs_identical = scratch->timing.outputs_identical};
   processes->n_others++; /* now found by reset */
-  ASSAY_TRY(set_text(&other->folder, assay_path_name(a->folder), err));
+  ASSAY_TRY(assay_fields_set(&other->folder, assay_path_name(a->folder), err));
   if (other->p50_ns < processes->p50_min_ns) processes->p50_min_ns = other->p50_ns;
   if (other->p50_ns > processes->p50_max_ns) processes->p50_max_ns = other->p50_ns;
   ASSAY_TRY(outputs_sha256(a, other->outputs_sha256, err));
@@ -600,7 +315,7 @@ static assay_status end_as_repeat(attempt *first, const attempt *a, int64_t k, a
   first->result->process = scratch->process;
   if (first->result->numbers == ASSAY_VERDICT_PASS) first->result->numbers = ASSAY_VERDICT_UNKNOWN;
   first->result->timed = ASSAY_VERDICT_UNKNOWN;
-  assay_status st = end_as(first, scratch->status, scratch->stage, text, err);
+  assay_status st = attempt_end_as(first, scratch->status, scratch->stage, text, err);
   assay_free(text);
   return st;
 }
@@ -612,14 +327,15 @@ static assay_status make_repeat(attempt *first, attempt *a, int64_t k, bool *out
   *out_cancelled = child.was_cancelled && !a->talked_too_much;
   if (*out_cancelled) return ASSAY_OK;
   take_process(&child, &a->result->process);
-  ASSAY_TRY(a->talked_too_much ? end_talk(a, err) : take_end(a, &child, err));
+  ASSAY_TRY(attempt_take_end(a, &child, err));
   ASSAY_TRY(judge(a, err));
   ASSAY_TRY(check_disk(a, err));
   /* Numbers are those of the first; another one's must not be worse. */
   if (a->result->status == ASSAY_RESULT_DONE && a->result->numbers != ASSAY_VERDICT_PASS &&
       first->result->numbers == ASSAY_VERDICT_PASS)
-    ASSAY_TRY(end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_COMPARE,
-                     a->result->numbers_reason != NULL ? a->result->numbers_reason : "", err));
+    ASSAY_TRY(attempt_end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_COMPARE,
+                             a->result->numbers_reason != NULL ? a->result->numbers_reason : "",
+                             err));
   return a->result->status == ASSAY_RESULT_DONE ? take_repeat(first, a, err)
                                                 : end_as_repeat(first, a, k, err);
 }
@@ -659,7 +375,7 @@ static assay_status add_warning(assay_result *result, const char *text, assay_er
   ASSAY_TRY(assay_resize(&block, result->n_warnings * size, (result->n_warnings + 1) * size, err));
   result->warnings = block;
   result->warnings[result->n_warnings] = NULL;
-  ASSAY_TRY(set_text(&result->warnings[result->n_warnings], text, err));
+  ASSAY_TRY(assay_fields_set(&result->warnings[result->n_warnings], text, err));
   result->n_warnings++;
   return ASSAY_OK;
 }
@@ -697,13 +413,14 @@ static assay_status begin_result(attempt *a, size_t i, assay_error *err) {
   if (wants_memory(a))
     ASSAY_TRY(assay_attempt_memory_none("no worker was started", &result->memory, err));
   ASSAY_TRY(assay_attempt_keys(a->plan, i, &result->keys, err));
-  ASSAY_TRY(set_text(&result->runtime, a->runtime->spec.name, err));
-  ASSAY_TRY(set_text(&result->bundle, a->bundle->name, err));
-  ASSAY_TRY(set_text(&result->case_name, a->one->name, err));
-  ASSAY_TRY(set_text(&result->tool_version, ASSAY_VERSION, err));
-  ASSAY_TRY(set_text(&result->provider, a->runtime->spec.provider, err));
+  ASSAY_TRY(assay_fields_set(&result->runtime, a->runtime->spec.name, err));
+  ASSAY_TRY(assay_fields_set(&result->bundle, a->bundle->name, err));
+  ASSAY_TRY(assay_fields_set(&result->case_name, a->one->name, err));
+  ASSAY_TRY(assay_fields_set(&result->tool_version, ASSAY_VERSION, err));
+  ASSAY_TRY(assay_fields_set(&result->provider, a->runtime->spec.provider, err));
   assay_machine_now(result->started_at);
-  return a->plan->machine != NULL ? set_text(&result->machine, a->plan->machine, err) : ASSAY_OK;
+  return a->plan->machine != NULL ? assay_fields_set(&result->machine, a->plan->machine, err)
+                                  : ASSAY_OK;
 }
 
 /* Every file of the folder, hashed, into the result. */
@@ -719,7 +436,7 @@ static assay_status list_files(attempt *a, assay_error *err) {
     assay_result_file *file = &result->files[result->n_files++];
     memcpy(file->sha256, tree.entries[i].sha256, sizeof file->sha256);
     file->size_bytes = tree.entries[i].size_bytes;
-    st = set_text(&file->file, tree.entries[i].file, err);
+    st = assay_fields_set(&file->file, tree.entries[i].file, err);
   }
   assay_tree_reset(&tree);
   return st;
@@ -739,14 +456,14 @@ static assay_status make_in_folder(attempt *a, bool *out_cancelled, assay_error 
   assay_error why = {0};
   assay_child_result child = {0};
   if (check_inputs(a, &why)) {
-    ASSAY_TRY(end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_START, why.text, err));
+    ASSAY_TRY(attempt_end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_START, why.text, err));
     return write_result(a, err);
   }
   ASSAY_TRY(start_worker(a, &child, err));
   *out_cancelled = child.was_cancelled && !a->talked_too_much;
   if (*out_cancelled) return ASSAY_OK;
   take_process(&child, &a->result->process);
-  ASSAY_TRY(a->talked_too_much ? end_talk(a, err) : take_end(a, &child, err));
+  ASSAY_TRY(attempt_take_end(a, &child, err));
   ASSAY_TRY(judge(a, err));
   if (a->result->status == ASSAY_RESULT_DONE) ASSAY_TRY(repeat(a, out_cancelled, err));
   if (*out_cancelled) return ASSAY_OK;
@@ -780,7 +497,7 @@ static assay_status put_in_place(const attempt *a, const char *place, assay_erro
 
 static assay_status make_paths(attempt *a, assay_error *err) {
   a->folder = assay_path_join(a->plan->work_folder, "run");
-  a->model_path = assay_path_join(a->bundle->folder, model_of(a->bundle, a->one)->file);
+  a->model_path = assay_path_join(a->bundle->folder, attempt_model_of(a->bundle, a->one)->file);
   a->case_path = assay_path_join(a->bundle->folder, a->one->file.file);
   if (a->folder == NULL || a->model_path == NULL || a->case_path == NULL)
     return assay_fail_memory(err, strlen(a->bundle->folder));

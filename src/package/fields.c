@@ -198,6 +198,12 @@ char *assay_fields_printable(const char *text) {
   return out;
 }
 
+assay_status assay_fields_set(char **out, const char *text, assay_error *err) {
+  assay_free(*out);
+  *out = assay_fields_printable(text);
+  return *out != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(text) + 1);
+}
+
 assay_status assay_fields_digest(const assay_json *json, char out_hex[65], assay_error *err) {
   assay_buf compact = {0};
   assay_status st = assay_json_dump(json, /*indented=*/false, &compact, err);

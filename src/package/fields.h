@@ -71,6 +71,8 @@ assay_status assay_fields_copy(const assay_json *value, assay_json **out,
 /* A copy of text from outside that JSON and a terminal can take (assay_text_printable); NULL when
  * memory is out. Released with assay_free. */
 char *assay_fields_printable(const char *text) ASSAY_NODISCARD;
+/* *out, which may hold an earlier one, becomes such a copy. Errors: MEMORY. */
+assay_status assay_fields_set(char **out, const char *text, assay_error *err) ASSAY_NODISCARD;
 
 /* SHA-256 of any value, written on one line. */
 assay_status assay_fields_digest(const assay_json *value, char out_hex[65],
