@@ -63,7 +63,8 @@ static ref_plan_scale scale_of(const ref_run *run) {
   return ref_plan_scale_of(run->config->head_dim, is_decomposed(run) && run->plan.scores);
 }
 
-/* (9), (10) and (5). The last layer asks with the encoder's output, which no norm has touched. */
+/* (9), (10) and (5). The last layer asks with the encoder's output, which no norm has touched, and
+ * which nothing else needs any more: where attention is half it is rounded in place. */
 static void project_tile(void *context, int64_t task, int thread) {
   ref_run *run = context;
   ref_scratch *scratch = &run->scratch[thread];
@@ -79,7 +80,7 @@ static void project_tile(void *context, int64_t task, int thread) {
   real scale = (real)scale_of(run).of_queries;
   ref_layer_norm(run, &layer->norm0, run->x + tile.row * e, tile.n, normed);
   ref_layer_round(run, in->half, normed, tile.n * e);
-  ref_layer_round(run, in->half, asking, tile.n * e);
+  if (last) ref_layer_round(run, in->half, asking, tile.n * e);
   ref_layer_linear(run, &q_part, asking, tile.n, REF_ACT_NONE, q);
   ref_layer_linear(run, &kv_part, normed, tile.n, REF_ACT_NONE, kv);
   for (int64_t i = 0; i < tile.n; i++) {

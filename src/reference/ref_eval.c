@@ -159,6 +159,7 @@ static assay_status run_stack(ref_run *run, int64_t number, const ref_job *job, 
   }
   run->stack = &run->model.stacks[number];
   ref_encoder_run(run);
+  ASSAY_TRY(check_not_cancelled(run, err));
   ASSAY_TRY(
       ref_tap_show(run->tap, run->stack->encoder_name, REAL_DTYPE, /*rank=*/3, dims, run->x, err));
   for (run->layer = 0; run->layer < c->num_convs; run->layer++) {

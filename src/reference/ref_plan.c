@@ -19,9 +19,6 @@ ref_plan_scale ref_plan_scale_of(int64_t dim, bool half_scores) {
   int exponent;
   bool folds = frexp(scale, &exponent) == 0.5; /* a power of two */
   if (!half_scores || folds) return (ref_plan_scale){.of_queries = scale, .of_scores = 1};
-  return (ref_plan_scale){.of_queries = 1, .of_scores = (double)ref_plan_round((float)scale)};
-}
-
-float ref_plan_round(float value) {
-  return assay_f16_to_f32(assay_f16_of_f32(value));
+  float rounded = assay_f16_to_f32(assay_f16_of_f32((float)scale));
+  return (ref_plan_scale){.of_queries = 1, .of_scores = (double)rounded};
 }

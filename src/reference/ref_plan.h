@@ -28,7 +28,4 @@ typedef struct ref_plan_scale {
 } ref_plan_scale;
 ref_plan_scale ref_plan_scale_of(int64_t dim, bool half_scores);
 
-/* value rounded to FP16, to nearest even. */
-float ref_plan_round(float value);
-
 #endif

@@ -1063,6 +1063,44 @@ static void a_tap_that_fails_ends_the_evaluation(void **state) {
   assay_tensor_map_reset(&weights);
 }
 
+/* Counts down; what was shown until then is as in a whole evaluation. */
+static bool stop_after(void *argument) {
+  int *left = argument;
+  return (*left)-- <= 0;
+}
+
+static void a_stopped_evaluation_shows_nothing_unfinished(void **state) {
+  (void)state;
+  assay_mlpf_config c = model(3);
+  assay_tensor_map weights = seeded(&c, 3);
+  event_batch batch = make_batch(&c, 2, 20, (int64_t[]){20, 11});
+  collector all = {0};
+  assay_ref_outputs out = evaluate(&c, &weights, ASSAY_DTYPE_F32, &batch, NULL, &all);
+  assay_ref_outputs_reset(&out);
+  assay_status st = ASSAY_E_STOPPED;
+  for (int n = 0; st != ASSAY_OK; n++) {
+    int left = n;
+    collector taps = {0};
+    assay_error err = {0};
+    const assay_ref_tap tap = {.take = collect, .argument = &taps};
+    const assay_ref_options options = {
+        .cancelled = stop_after, .cancelled_arg = &left, .tap = &tap};
+    st = assay_ref_mlpf_run(&c, &weights, ASSAY_DTYPE_F32, &batch.x, &batch.mask, &options, &out,
+                            &err);
+    assert_true(st == ASSAY_OK || st == ASSAY_E_STOPPED);
+    assert_true(st == ASSAY_OK || taps.taken.n < all.taken.n);
+    for (size_t i = 0; i < taps.taken.n; i++) {
+      const assay_tensor *shown = &taps.taken.items[i].tensor;
+      assert_memory_equal(shown->data, all.taken.items[i].tensor.data, shown->size_bytes);
+    }
+    assay_tensor_map_reset(&taps.taken);
+  }
+  assay_ref_outputs_reset(&out);
+  assay_tensor_map_reset(&all.taken);
+  free_batch(&batch);
+  assay_tensor_map_reset(&weights);
+}
+
 static void memory_that_runs_out_is_reported_under_plan_and_taps(void **state) {
   (void)state;
   for (int number = 0; number < N_MODELS; number += 3) {
@@ -1099,6 +1137,7 @@ int main(void) {
       cmocka_unit_test(scale_is_folded_where_that_rounds_nothing),
       cmocka_unit_test(blocks_are_shown_once_and_in_order),
       cmocka_unit_test(a_tap_that_fails_ends_the_evaluation),
+      cmocka_unit_test(a_stopped_evaluation_shows_nothing_unfinished),
       cmocka_unit_test(memory_that_runs_out_is_reported_under_plan_and_taps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,14 +56,15 @@ typedef struct ref_memory {
   real *values;    /* [B, heads, slots, padded dim] */
 } ref_memory;
 
-/* What of a pass over the tiles is kept for the caller. */
+/* What passes over the tiles keep for the caller: of the layer in progress, by task, and by head.
+ */
 enum {
-  REF_TAP_ATTENTION,                  /* of the layer in progress */
-  REF_TAP_READOUT,                    /* and one more, by task */
-  REF_TAP_NORM = REF_TAP_READOUT + 2, /* and one more, by task */
-  REF_TAP_BINARY = REF_TAP_NORM + 2,  /* */
-  REF_TAP_CLASSES,                    /* */
-  REF_TAP_REGRESSION,                 /* and four more, by target */
+  REF_TAP_ATTENTION,
+  REF_TAP_READOUT,
+  REF_TAP_NORM = REF_TAP_READOUT + REF_N_TASKS,
+  REF_TAP_BINARY = REF_TAP_NORM + REF_N_TASKS,
+  REF_TAP_CLASSES,
+  REF_TAP_REGRESSION, /* one for each target */
   REF_N_TAPS = REF_TAP_REGRESSION + ASSAY_MLPF_N_TARGETS,
 };
 
@@ -85,14 +86,14 @@ typedef struct ref_run {
 
   /* The stack in progress, all in element order. */
   const ref_stack *stack;
-  real *encoded;                                        /* [B*N, E]: x0 of models.md */
-  real *x;                                              /* [B*N, E] */
-  real *queries;                                        /* [B, H, N, d], scaled by 1/sqrt(d) */
-  real *keys;                                           /* HEPTv2: [B, H, N, d] */
-  real *values;                                         /* HEPTv2: [B, H, N, d] */
-  ref_memory memory;                                    /* attention */
-  int64_t layer;                                        /* in progress */
-  float *eta, *phi;                                     /* HEPTv2: [B, N], +0 at padding */
+  real *encoded;     /* [B*N, E]: x0 of models.md */
+  real *x;           /* [B*N, E] */
+  real *queries;     /* [B, H, N, d], scaled by 1/sqrt(d) where folded */
+  real *keys;        /* HEPTv2: [B, H, N, d] */
+  real *values;      /* HEPTv2: [B, H, N, d] */
+  ref_memory memory; /* attention */
+  int64_t layer;     /* in progress */
+  float *eta, *phi;  /* HEPTv2: [B, N], +0 at padding */
   int32_t *eta_order, *eta_rank, *phi_order, *phi_rank; /* HEPTv2: [B, N] */
   real *merged;       /* HEPTv2: [B*N, E], attention after merging the hashes */
   int32_t *perm;      /* HEPTv2: [NH, H, B, N] of the layer in progress */
