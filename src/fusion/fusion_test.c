@@ -466,6 +466,24 @@ static void evidence_of_another_graph_is_unknown(void **state) {
   }
 }
 
+static void words_of_another_writer_between_lines_are_no_damage(void **state) {
+  static const char words[] = "2026-05-20 10:11:12 [I:onnxruntime:, x.cc:1 f] a = b -> c\n";
+  const sample *s = &samples[6];
+  assay_buf bytes = contents_of(s->path), mixed = {0};
+  text t = text_of(&bytes);
+  (void)state;
+  for (size_t i = 0; i < t.n_lines; i++) {
+    put_line(&mixed, &t, i);
+    put(&mixed, words, strlen(words));
+  }
+  assay_fusion f = judge_bytes(s, mixed.data, mixed.size_bytes, NULL);
+  if (f.verdict != PASS) fail_msg("%s: %s", assay_fusion_verdict_name(f.verdict), f.reason);
+  assay_fusion_reset(&f);
+  assay_free(t.lines);
+  assay_buf_reset(&mixed);
+  assay_buf_reset(&bytes);
+}
+
 static void a_cached_program_is_no_evidence(void **state) {
   static const char *const lines[] = {
       "Reading: /tmp/model.mxr\nalready compiled, skipping\n",
@@ -697,6 +715,7 @@ int main(void) {
       cmocka_unit_test(damaged_samples_never_pass_wrongly),
       cmocka_unit_test(any_line_lost_is_never_a_wrong_pass),
       cmocka_unit_test(evidence_of_another_graph_is_unknown),
+      cmocka_unit_test(words_of_another_writer_between_lines_are_no_damage),
       cmocka_unit_test(a_cached_program_is_no_evidence),
       cmocka_unit_test(programs_of_the_same_inputs_need_their_number),
       cmocka_unit_test(a_program_of_another_shape_is_unknown),

@@ -10,6 +10,7 @@
 #include "fusion/migraphx_program.h"
 
 #define INPUTS_MAX   64   /* of a graph; further ones are not compared */
+#define INPUTS_BYTES 512  /* of their text, cut */
 #define KERNELS_MAX  1024 /* different ones that are listed */
 #define PROGRAMS_MAX 1024 /* that are looked at */
 #define TAIL_PASSES  3    /* check_context, normalize_ops, eliminate_identity */
@@ -29,7 +30,7 @@ typedef struct compile {
   size_t damage_line;
   size_t n_softmax, n_rounded_first, n_rounded_before;
   size_t n_rounded; /* more than before, after some pass */
-  char inputs[512];
+  char inputs[INPUTS_BYTES];
   bool has_elems; /* an input has a dimension N */
 } compile;
 
@@ -40,7 +41,7 @@ typedef struct reader {
   compile c;
   assay_migraphx_program now, last;   /* being read; the last whole one of the compile */
   assay_text_span pass;               /* of the `Pass:` line before; empty text: none */
-  bool after_pass;                    /* the line before was it */
+  bool after_pass;                    /* nothing of a program since */
   bool in_program;                    /* a whole program is being read */
   bool in_module;                     /* and one of its modules */
   bool has_pass;                      /* that program follows a `Pass:` */
@@ -70,8 +71,8 @@ static void say(reader *r, assay_fusion_level level, const char *check,
 /* --- inputs ------------------------------------------------------------------------------------
  */
 
-static void put_input(compile *c, const assay_migraphx_instr *instr) {
-  size_t at = strlen(c->inputs);
+static void put_input(char *out, const assay_migraphx_instr *instr) {
+  size_t at = strlen(out);
   char name[96], type[24], lens[128] = "";
   assay_span_copy(instr->name, name, sizeof name);
   assay_span_copy(instr->shape.type, type, sizeof type);
@@ -80,8 +81,7 @@ static void put_input(compile *c, const assay_migraphx_instr *instr) {
     snprintf(lens + n, sizeof lens - n, "%s%" PRId64, axis > 0 ? ", " : "",
              instr->shape.lens[axis]);
   }
-  snprintf(c->inputs + at, sizeof c->inputs - at, "%s%s %s {%s}", at > 0 ? "; " : "", name, type,
-           lens);
+  snprintf(out + at, INPUTS_BYTES - at, "%s%s %s {%s}", at > 0 ? "; " : "", name, type, lens);
 }
 
 static bool fits_input(const assay_migraphx_instr *instr, const assay_fusion_input *input) {
@@ -111,19 +111,33 @@ static int by_name(const void *a, const void *b) {
 }
 
 /* By name: the order in which a program lists them changes from run to run. */
-static void take_inputs(reader *r, const assay_migraphx_program *program) {
-  const assay_migraphx_instr *inputs[INPUTS_MAX];
+static size_t list_inputs(const assay_migraphx_program *program,
+                          const assay_migraphx_instr *out[INPUTS_MAX]) {
   size_t n = 0;
   for (size_t i = 0; i < program->n && n < INPUTS_MAX; i++)
-    if (assay_migraphx_is_input(&program->instrs[i])) inputs[n++] = &program->instrs[i];
-  if (n > 0) qsort(inputs, n, sizeof *inputs, by_name);
-  r->c.inputs[0] = '\0';
+    if (assay_migraphx_is_input(&program->instrs[i])) out[n++] = &program->instrs[i];
+  if (n > 0) qsort(out, n, sizeof(*out), by_name);
+  return n;
+}
+
+static void take_inputs(reader *r, const assay_migraphx_program *program) {
+  const assay_migraphx_instr *inputs[INPUTS_MAX];
+  size_t n = list_inputs(program, inputs);
   for (size_t i = 0; i < n; i++) {
     for (int axis = 0; axis < inputs[i]->shape.rank; axis++)
       r->c.has_elems |= inputs[i]->shape.lens[axis] == r->work->spec->n_elems;
-    put_input(&r->c, inputs[i]);
+    put_input(r->c.inputs, inputs[i]);
     compare_input(r, inputs[i]);
   }
+}
+
+/* A compile ends with the inputs that it began with. */
+static bool has_inputs(const assay_migraphx_program *program, const char *expected) {
+  const assay_migraphx_instr *inputs[INPUTS_MAX];
+  char found[INPUTS_BYTES] = "";
+  size_t n = list_inputs(program, inputs);
+  for (size_t i = 0; i < n; i++) put_input(found, inputs[i]);
+  return strcmp(found, expected) == 0;
 }
 
 /* --- the program that runs ---------------------------------------------------------------------
@@ -267,7 +281,8 @@ static const char *missing_part(const reader *r) {
   if (!c->begins_right) return "its first pass is not split_single_dyn_dim";
   for (int i = 0; i < TAIL_PASSES; i++)
     if (!assay_span_is(c->tail[i], tail[i])) return "its last passes are not there";
-  return c->is_twice ? NULL : "its last program is not as the last pass printed it";
+  if (!c->is_twice) return "its last program is not as the last pass printed it";
+  return has_inputs(&r->last, c->inputs) ? NULL : "it does not end with the inputs it began with";
 }
 
 static void judge_program(reader *r, assay_fusion_program *p) {
@@ -507,7 +522,6 @@ static void take_words(reader *r, assay_text_span text) {
 static void take_line(reader *r, assay_log_line line) {
   assay_text_span name;
   assay_migraphx_instr instr;
-  bool after_pass = r->after_pass;
   if (line.is_ended && assay_span_begins(line.text, "Pass: ")) {
     end_program(r);
     r->pass = assay_span_cut(line.text, strlen("Pass: "), line.text.n);
@@ -519,13 +533,15 @@ static void take_line(reader *r, assay_log_line line) {
     r->after_pass = false;
     return;
   }
-  r->after_pass = false;
+  /* Words of another writer may stand between a pass's name and its print. */
   if (line.text.n == 0) {
+    r->after_pass = false;
     if (r->in_module) assay_migraphx_program_end_module(&r->now);
     r->in_module = r->in_print = false;
-  } else if ((r->in_module || r->in_print || after_pass) &&
+  } else if ((r->in_module || r->in_print || r->after_pass) &&
              assay_migraphx_instr_parse(line, &instr)) {
-    if (after_pass) begin_print(r);
+    if (r->after_pass) begin_print(r);
+    r->after_pass = false;
     if (r->in_print) take_print(r, line.text);
     if (r->in_module) assay_migraphx_program_add(&r->now, r->work, &instr);
   } else {

@@ -12,7 +12,8 @@
  *  - in every program that was printed on the way, instruction k of a module is named @k or is a
  *    parameter, the last one is @return, and every argument is there before it is used: a line
  *    that is lost, doubled, moved or another process's breaks this;
- *  - the last program is word for word the module that the last pass printed before it;
+ *  - the last program is word for word the module that the last pass printed before it, and has
+ *    the inputs that the compile began with;
  *  - nothing follows it but the same program once more, or the next compile.
  * Without a trace the program that the driver prints counts, between "Compiling ..." and
  * "Complete(": it has no second printing, but its numbers prove it too.
