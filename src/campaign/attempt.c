@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "campaign/attempt_memory.h"
 #include "campaign/judge.h"
+#include "campaign/judge_kernels.h"
 #include "campaign/machine.h"
 #include "campaign/static_shapes.h"
 #include "campaign/worker.h"
@@ -177,6 +178,10 @@ static assay_status judge_placement(attempt *a, assay_error *err) {
                         ? assay_judge_placement(profile, log, &a->runtime->spec,
                                                 a->plan->spec->placement_runs, a->result, err)
                         : assay_fail_memory(err, 64);
+  if (st == ASSAY_OK)
+    st = assay_judge_kernels(a->folder, &a->bundle->manifest, a->one, a->result->keys.model_sha256,
+                             &a->runtime->spec, a->plan->spec->placement_runs, &a->result->kernels,
+                             err);
   assay_free(profile);
   assay_free(log);
   return st;

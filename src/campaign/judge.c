@@ -403,17 +403,6 @@ static assay_status fill_placement(const assay_placement *placement, const char 
   return fill_offenders(placement, out, err);
 }
 
-/* "flash_attention, integer_tensors": what the runtime requires; "" for nothing. */
-static void list_evidence(unsigned required, char *out, size_t out_bytes) {
-  out[0] = '\0';
-  for (unsigned bit = 1; bit <= required; bit <<= 1) {
-    const char *name = assay_runtime_evidence_name((assay_runtime_evidence)bit);
-    size_t used = strlen(out);
-    if ((required & bit) != 0 && name != NULL)
-      snprintf(out + used, out_bytes - used, "%s%s", used > 0 ? ", " : "", name);
-  }
-}
-
 assay_status assay_judge_placement(const char *profile_path, const char *log_path,
                                    const assay_runtime_spec *runtime, int64_t n_runs,
                                    assay_result *result, assay_error *err) {
@@ -425,9 +414,6 @@ assay_status assay_judge_placement(const char *profile_path, const char *log_pat
                                .allowed_cpu_ops = (const char *const *)runtime->allowed_cpu_ops,
                                .n_allowed_cpu_ops = runtime->n_allowed_cpu_ops,
                                .max_copies = runtime->max_copies};
-  char required[128];
-  list_evidence(runtime->required_evidence, required, sizeof required);
-  if (required[0] != '\0') spec.unjudged = required;
   assay_status st = assay_placement_judge(&spec, &placement, err);
   if (st == ASSAY_OK) st = fill_placement(&placement, runtime->provider, &result->placement, err);
   result->placed = st == ASSAY_OK ? result->placement.verdict : ASSAY_VERDICT_UNKNOWN;

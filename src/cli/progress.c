@@ -95,6 +95,8 @@ static void outcome_text(const assay_result *result, char *out, size_t out_bytes
   if (result->status != ASSAY_RESULT_DONE)
     snprintf(out, out_bytes, "%s: %s", assay_result_status_name(result->status),
              result->reason != NULL ? result->reason : "");
+  else if (result->placed == ASSAY_VERDICT_PASS && !assay_result_kernels_passed(&result->kernels))
+    snprintf(out, out_bytes, "kernels %s: %s", result->kernels.verdict, result->kernels.reason);
   else if (result->mode == ASSAY_RESULT_PLACEMENT)
     snprintf(out, out_bytes, "placement %s%s%s", assay_verdict_name(result->placed),
              result->placed == ASSAY_VERDICT_PASS ? "" : ": ", result->placement.reason);

@@ -46,6 +46,7 @@
  *   ],
  *   "numbers_reason": null | "one line",       why the numbers verdict is not a pass
  *   "placement": null | {…},                   the members of assay_result_placement
+ *   "kernels": null | {…},         as result_kernels.h has it; null where nothing is required
  *   "processes": null | {…},                   as result_processes.h has it; null where the timing
  *                                              was not repeated
  *   "memory": null | {…},                      as result_memory.h has it; null in placement mode
@@ -65,6 +66,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "package/result_kernels.h"
 #include "package/result_memory.h"
 #include "package/result_processes.h"
 
@@ -246,6 +248,7 @@ typedef struct assay_result {
   size_t n_comparisons;
   char *numbers_reason; /* or NULL */
   assay_result_placement placement;
+  assay_result_kernels kernels;
   assay_result_processes processes;
   assay_result_memory memory;
   assay_verdict numbers, placed, timed, completeness;
@@ -271,8 +274,8 @@ void assay_result_reset(assay_result *result);
 char *assay_result_folder(const char *runtime, const char *bundle, const char *case_name,
                           assay_result_mode mode) ASSAY_NODISCARD;
 
-/* True when the run is done and none of its verdicts is fail or unknown: what the gate asks of
- * every run. */
+/* True when the run is done, none of its verdicts is fail or unknown, and the kernels that were
+ * required are shown: what the gate asks of every run. */
 bool assay_result_passed(const assay_result *result);
 
 /* The comparison of the head against the reference, or NULL. */

@@ -95,6 +95,7 @@ typedef struct assay_view_group {
 #define ASSAY_VIEW_TOPIC_LIST(X)                                                                   \
   X(NUMBERS, "numbers")     /* outputs are not within tolerance, or were not compared */           \
   X(PLACEMENT, "placement") /* nodes elsewhere, or no proof that they are not */                   \
+  X(KERNELS, "kernels")     /* other kernels than required, or no proof of those */                \
   X(TIMING, "timing")       /* no timing, or an unusable one */                                    \
   X(OPTIONS, "options")     /* timing and placement ran with different options */                  \
   X(EVIDENCE, "evidence")   /* files contradict each other or cannot be read */                    \

@@ -174,6 +174,14 @@ static void judge_placement(judge *j, size_t r, const assay_result *result) {
   }
 }
 
+static void judge_kernels(judge *j, size_t r, const assay_result *result) {
+  const assay_result_kernels *kernels = &result->kernels;
+  if (assay_result_kernels_passed(kernels)) return;
+  add(j, ASSAY_TOPIC_KERNELS, r, ASSAY_VIEW_PLACEMENT, "%s required: %s: %s",
+      kernels->n_required > 0 ? kernels->required[0] : "evidence", kernels->verdict,
+      or_else(kernels->reason, "no reason"));
+}
+
 /* Compares what a result says that it ran with what the manifest lists. */
 static void judge_keys(judge *j, size_t r, assay_view_mode mode, const assay_result *result) {
   const assay_view_row *row = &j->view->rows[r];
@@ -228,6 +236,7 @@ static void judge_run(judge *j, size_t r, assay_view_mode mode) {
     judge_timing(j, r, result);
   } else {
     judge_placement(j, r, result);
+    judge_kernels(j, r, result);
   }
   if (result->completeness != ASSAY_VERDICT_PASS) {
     add(j, ASSAY_TOPIC_INCOMPLETE, r, mode, "%s",

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "package/npz.h"
+#include "verify/verify_kernels.h"
 #include "verify/verify_memory.h"
 #include "verify/verify_processes.h"
 
@@ -136,7 +137,6 @@ static assay_status read_policy(const checking *c, assay_verify_policy *out, ass
   const char *provider = assay_json_string(assay_json_get(runtime->spec, "provider"));
   out->provider = provider != NULL ? provider : "";
   out->n_runs = package->placement_runs;
-  out->requires_evidence = assay_json_len(assay_json_get(runtime->spec, "required_evidence")) > 0;
   out->max_copies = assay_json_kind_of(copies) == ASSAY_JSON_INT ? assay_json_int(copies) : -1;
   size_t n = assay_json_len(ops);
   out->allowed_cpu_ops = assay_alloc_array(n, sizeof *out->allowed_cpu_ops);
@@ -452,7 +452,10 @@ static assay_status derive_figures(checking *c, assay_error *err) {
                       "not_applicable");
     assay_verify_text(&c->at, "verdicts.timing", assay_verdict_name(found->timed),
                       "not_applicable");
+    if (done) ASSAY_TRY(assay_verify_kernels_check(c->scene, c->run, &c->at, err));
     if (done) return derive_placement(c, err);
+    assay_verify_holds(&c->at, "kernels", !found->kernels.known, "none of a run that is not done",
+                       found->kernels.verdict);
     assay_verify_holds(&c->at, "verdicts.placement", found->placed != ASSAY_VERDICT_PASS,
                        "no pass of a run that is not done", "pass");
     return ASSAY_OK;
@@ -545,6 +548,7 @@ void assay_verify_run_reset(assay_verify_run *run) {
 bool assay_verify_run_passed(const assay_verify_run *run) {
   if (run == NULL || !run->is_there || run->found.status != ASSAY_RESULT_DONE) return false;
   if (run->planned->mode == ASSAY_RESULT_PLACEMENT)
-    return run->has_placement && run->placement.figures.verdict == ASSAY_VERDICT_PASS;
+    return run->has_placement && run->placement.figures.verdict == ASSAY_VERDICT_PASS &&
+           assay_result_kernels_passed(&run->found.kernels);
   return run->has_stats && run->has_numbers && run->numbers.verdict == ASSAY_VERDICT_PASS;
 }
