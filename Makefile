@@ -8,6 +8,7 @@
 #   make campaign-forms  every form of attention in both precisions on the CPU; campaign-forms/report/report.html
 #   make providers     WebGPU on software Vulkan and OpenVINO, into deps/; the tests then run on them, too
 #   make check-migraphx-compiler  both models through MIGraphX's compiler, no GPU needed; its traces judged
+#   make check-device RUNTIME=cuda  placement, sort, integers, kernels and sampler on a real device; check-device/cuda/
 #   make bench         evaluator and readers against PyTorch and others, harness against a bare loop, sampler
 #   make chaos         kills a small campaign at 50 random moments and completes it again (COUNT=50 SEED=…)
 #   make flip          changes a finished package in 500 places; verify must name the file each time (COUNT=500 SEED=…)
@@ -18,9 +19,10 @@
 
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: all deps build check check-migraphx-compiler providers demo campaign-cpu campaign-forms bench chaos flip fuzz clean
+.PHONY: all deps build check check-device check-migraphx-compiler providers demo campaign-cpu campaign-forms bench chaos flip fuzz clean
 
 DEMO     := demo
+RUNTIME  ?= cpu
 CAMPAIGN := campaign-cpu
 FUZZ_SECONDS ?= 60
 
@@ -50,6 +52,9 @@ check: build
 
 providers: deps
 	@scripts/providers.sh
+
+check-device: build
+	@scripts/check-device.sh '$(RUNTIME)'
 
 bench: build
 	@bench/evaluator/run.sh

@@ -1,9 +1,10 @@
 #!/bin/sh
-# tests/models/sorts.sh ASSAY: the exported sort and its inverse are right on the runtime at sizes 1, 100, 4900 and 14700: the
+# tests/models/sorts.sh ASSAY [RUNTIME]: the exported sort and its inverse are right on the runtime at sizes 1, 100, 4900 and 14700: the
 # permutations equal the evaluator's index by index (the pool repeats its rows, so keys tie), and so do the outputs, which go
 # through the inverse. A small HEPTv2, since only the sizes matter. Skipped without ASSAY_ORT.
 set -eu
 assay=$(readlink -f "$1")
+runtime=${2:-cpu}
 [ -n "${ASSAY_ORT:-}" ] || {
   echo "skipped: ASSAY_ORT is not set"
   exit 77
@@ -27,12 +28,12 @@ for shapes in dynamic static; do
     --name hundred-$shapes -o hundred-$shapes >/dev/null
   bundles="$bundles --bundle one-$shapes --bundle hundred-$shapes"
 done
-"$assay" run --runtime cpu $bundles --iterations 1 --warmup 0 -o package >table.txt 2>log.txt || {
+"$assay" run --runtime "$runtime" $bundles --iterations 1 --warmup 0 -o package >table.txt 2>log.txt || {
   cat table.txt log.txt
   exit 1
 }
 for n in 100 4900 14700; do
-  grep -q '"head": "perm_0"' package/runs/cpu/hundred-*/b1-n$n/timing/result.json
+  grep -q '"head": "perm_0"' package/runs/*/hundred-*/b1-n$n/timing/result.json
 done
-grep -q '"head": "perm_0"' package/runs/cpu/one-*/b1-n1/timing/result.json
+grep -q '"head": "perm_0"' package/runs/*/one-*/b1-n1/timing/result.json
 [ "$(tail -n 1 table.txt)" = QUALIFIED ]
