@@ -1,6 +1,8 @@
 /* assay report: the tables, the page and the plots of a package, and the gate over it. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "cli/checked_view.h"
@@ -20,6 +22,7 @@ typedef struct report_args {
   const char *other;   /* package to compare with, or NULL */
   const char *junit;   /* file, or NULL */
   const char *gnuplot; /* NULL: in PATH; "": none */
+  const char *output;  /* folder of the report; NULL: in the package */
   bool require_complete, json, issue, redact;
 } report_args;
 
@@ -35,6 +38,7 @@ enum {
 };
 
 static const struct argp_option options[] = {
+    {"output", 'o', "DIR", 0, "write the report there, and nothing into PACKAGE", 0},
     {"require-complete", KEY_REQUIRE_COMPLETE, NULL, 0,
      "the gate: exit status 1 unless every run is there and passed", 0},
     {"json", KEY_JSON, NULL, 0, "print table.json instead of the table", 0},
@@ -56,10 +60,11 @@ static error_t check(const report_args *args, struct argp_state *state) {
     return assay_cli_usage(state, "--redact: has an effect with --issue only");
   if (args->issue && args->other)
     return assay_cli_usage(state, "--issue: not together with --compare");
-  if (prints_only && (args->json || args->junit || args->gnuplot || args->require_complete)) {
+  if (prints_only &&
+      (args->json || args->junit || args->gnuplot || args->require_complete || args->output)) {
     return assay_cli_usage(
         state,
-        "--%s only prints: not together with --json, --junit, --no-plots, --gnuplot or "
+        "--%s only prints: not together with -o, --json, --junit, --no-plots, --gnuplot or "
         "--require-complete",
         args->issue ? "issue" : "compare");
   }
@@ -71,6 +76,11 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   switch (key) {
   case KEY_REQUIRE_COMPLETE:
     args->require_complete = true;
+    return 0;
+  case 'o':
+    if (args->output) return assay_cli_usage(state, "-o: given twice");
+    if (*value == 0) return assay_cli_usage(state, "-o: expected a folder, found nothing");
+    args->output = value;
     return 0;
   case KEY_JSON:
     args->json = true;
@@ -114,11 +124,12 @@ static const struct argp argp = {
     parse,
     "PACKAGE",
     "Writes PACKAGE/report/ (report.html, tables, plots) from the evidence in the package, prints "
-    "the "
-    "table, one line for each reason not to qualify, and as the last line the verdict.\v"
-    "Exit status: 0 written (and, with --require-complete, qualified); 1 written, not qualified; 2 "
-    "wrong "
-    "usage or no readable package; 3 the disk is full.\n\n"
+    "the table, one line for each reason not to qualify, and as the last line the verdict.\v"
+    "A package that cannot be written to needs -o; with --require-complete alone it is judged and "
+    "no report is written.\n"
+    "Exit status: 0 written (and, with --require-complete, qualified); 1 written, not qualified; "
+    "2 wrong usage or no readable package; 3 the gnuplot that was named does not run, or the disk "
+    "is full.\n\n"
     "Example:\n"
     "  assay report demo --require-complete",
     NULL,
@@ -169,24 +180,45 @@ static assay_status print_comparison(const assay_view *view, const char *other_p
   return print(&sink, err);
 }
 
-static assay_status write_report(const report_args *args, const assay_view *view,
-                                 assay_error *err) {
-  assay_report_options how = {.gnuplot = args->gnuplot, .cancelled = assay_stop_asked};
+/* Whether nothing can be written into the package; errno says why. */
+static bool is_read_only(const char *package) {
+  return access(package, W_OK) != 0 && (errno == EROFS || errno == EACCES || errno == EPERM);
+}
+
+static assay_status write_report(const report_args *args, assay_view *view, assay_error *err) {
+  assay_report_options how = {
+      .gnuplot = args->gnuplot, .folder = args->output, .cancelled = assay_stop_asked};
   assay_report_outcome outcome = {0};
   assay_stop_catch();
   ASSAY_TRY(assay_report_write(view, &how, &outcome, err));
-  fprintf(stderr, "assay report: wrote '%s/report/report.html' and %zu plots\n", args->package,
+  fprintf(stderr, "assay report: wrote '%s%s/report.html' and %zu plots\n",
+          args->output ? args->output : args->package, args->output ? "" : "/report",
           outcome.n_plots);
   if (outcome.note[0] && (how.gnuplot == NULL || *how.gnuplot))
     fprintf(stderr, "assay report: %s\n", outcome.note);
+  return ASSAY_OK;
+}
+
+/* A package that cannot be written to is judged all the same, where that is what was asked. */
+static assay_status report_and_print(const report_args *args, assay_view *view, assay_error *err) {
+  if (args->output || !is_read_only(args->package)) {
+    ASSAY_TRY(write_report(args, view, err));
+  } else if (args->require_complete) {
+    fprintf(stderr, "assay report: '%s' cannot be written to (%s): no report is written\n",
+            args->package, strerror(errno));
+  } else {
+    return assay_fail(err, ASSAY_E_ARGUMENT,
+                      "'%s' cannot be written to (%s): give -o DIR to write the report elsewhere",
+                      args->package, strerror(errno));
+  }
   if (args->junit) ASSAY_TRY(write_junit(view, args->junit, err));
   return print_tables(view, args->json, err);
 }
 
-static assay_status report(const report_args *args, const assay_view *view, assay_error *err) {
+static assay_status report(const report_args *args, assay_view *view, assay_error *err) {
   if (args->issue) return print_issue(view, args->redact, err);
   if (args->other) return print_comparison(view, args->other, err);
-  return write_report(args, view, err);
+  return report_and_print(args, view, err);
 }
 
 int assay_cmd_report(int argc, char **argv) {
@@ -195,6 +227,11 @@ int assay_cmd_report(int argc, char **argv) {
   assay_error err = {0};
   int exit_status = ASSAY_EXIT_DONE;
   if (!assay_cli_parse(COMMAND, &argp, argc, argv, &args, &exit_status)) return exit_status;
+  if (args.gnuplot && *args.gnuplot && access(args.gnuplot, X_OK) != 0) {
+    (void)assay_fail(&err, ASSAY_E_MISSING, "--gnuplot: '%s' cannot be run: %s", args.gnuplot,
+                     strerror(errno));
+    return assay_cli_fail(COMMAND, &err);
+  }
   if (assay_checked_view_open(args.package, &view, &err)) return assay_cli_fail(COMMAND, &err);
   if (report(&args, &view, &err)) {
     exit_status = assay_cli_fail(COMMAND, &err);

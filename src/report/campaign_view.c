@@ -684,6 +684,7 @@ void assay_view_close(assay_view *view) {
   assay_free(view->has_manifest);
   assay_json_destroy(view->machine);
   assay_package_reset(&view->package);
+  assay_free(view->evidence);
   assay_free(view->path);
   *view = (assay_view){0};
 }

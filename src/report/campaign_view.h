@@ -124,7 +124,8 @@ typedef struct assay_view_reason {
 
 typedef struct assay_view {
   assay_package package;
-  char *path;                /* of the package, as given */
+  char *path;     /* of the package, as given */
+  char *evidence; /* address of the package from the report's folder; NULL: the one it lies in */
   assay_manifest *manifests; /* [package.n_bundles]; those not in has_manifest are empty */
   bool *has_manifest;
   char **precisions;   /* [package.n_bundles] or NULL each */

@@ -10,8 +10,8 @@
  * assay_view_open. Errors: MEMORY. */
 assay_status assay_gate_judge(assay_view *view, assay_error *err) ASSAY_NODISCARD;
 
-/* Adds n findings: what the checksums and the derivation of figures found (topic "evidence", about the package
- * as a whole): a package with one is not qualified. Errors: MEMORY. */
+/* Adds n findings: what the checksums and the derivation of figures found (topic "evidence", about
+ * the package as a whole): a package with one is not qualified. Errors: MEMORY. */
 assay_status assay_gate_add_evidence(assay_view *view, char *const *texts, size_t n,
                                      assay_error *err) ASSAY_NODISCARD;
 

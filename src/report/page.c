@@ -109,8 +109,11 @@ static void put_address(assay_sink *sink, const char *path) {
   }
 }
 
-void assay_page_link(assay_sink *sink, const char *path, const char *sha256, const char *label) {
-  assay_sink_put(sink, "<a href=\"../");
+void assay_page_link(assay_sink *sink, const assay_view *view, const char *path, const char *sha256,
+                     const char *label) {
+  assay_sink_put(sink, "<a href=\"");
+  put_address(sink, view->evidence ? view->evidence : "..");
+  assay_sink_put(sink, "/");
   put_address(sink, path);
   if (sha256 && *sha256) {
     assay_sink_put(sink, "\" title=\"SHA-256 ");

@@ -29,7 +29,8 @@ void assay_page_percentile(assay_sink *sink, const assay_result_timing *timing, 
 /* <th scope="row"> with the row's case, linked from elsewhere by its id. */
 void assay_page_case(assay_sink *sink, const assay_view_row *row, const char *id_prefix, size_t r);
 /* <a> to a file of the package; the path is percent-encoded in the address. */
-void assay_page_link(assay_sink *sink, const char *path, const char *sha256, const char *label);
+void assay_page_link(assay_sink *sink, const assay_view *view, const char *path, const char *sha256,
+                     const char *label);
 
 /* A table in a region that scrolls on its own; columns are separated by '|', a leading '#' marks
  * numbers. */

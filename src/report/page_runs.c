@@ -128,7 +128,7 @@ static void put_placed(const assay_view_row *row, assay_sink *sink) {
                   word, placement->n_on_provider, placement->n_compute);
 }
 
-static void put_raw_links(const assay_view_row *row, assay_sink *sink) {
+static void put_raw_links(const assay_view *view, const assay_view_row *row, assay_sink *sink) {
   static const char *const labels[] = {"timing", "placement"};
   assay_sink_put(sink, "<td class=\"s\">");
   bool any = false;
@@ -136,7 +136,7 @@ static void put_raw_links(const assay_view_row *row, assay_sink *sink) {
     const assay_view_run *run = &row->runs[mode];
     if (run->n_files == 0 || run->files[0].sha256[0] == 0) continue;
     if (any) assay_sink_put(sink, " &nbsp; ");
-    assay_page_link(sink, run->files[0].path, run->files[0].sha256, labels[mode]);
+    assay_page_link(sink, view, run->files[0].path, run->files[0].sha256, labels[mode]);
     any = true;
   }
   assay_sink_put(sink, any ? "</td>" : "none</td>");
@@ -161,7 +161,7 @@ static void put_run(const assay_view *view, size_t r, assay_sink *sink) {
   put_placed(row, sink);
   assay_page_percentile(sink, timing, 0);
   assay_page_percentile(sink, timing, 3);
-  put_raw_links(row, sink);
+  put_raw_links(view, row, sink);
   assay_sink_put(sink, "</tr>\n");
 }
 

@@ -232,12 +232,13 @@ static void put_warnings(const assay_result *result, assay_sink *sink) {
   assay_sink_put(sink, "</td>");
 }
 
-static void put_evidence_row(const assay_view_row *row, assay_view_mode mode, assay_sink *sink) {
+static void put_evidence_row(const assay_view *view, const assay_view_row *row,
+                             assay_view_mode mode, assay_sink *sink) {
   const assay_view_run *run = &row->runs[mode];
   bool there = run->n_files && run->files[0].sha256[0];
   assay_sink_put(sink, "<tr><th scope=\"row\">");
   if (there) {
-    assay_page_link(sink, run->files[0].path, NULL, run->files[0].path);
+    assay_page_link(sink, view, run->files[0].path, NULL, run->files[0].path);
   } else {
     assay_sink_html(sink, run->n_files ? run->files[0].path : row->case_name);
   }
@@ -260,13 +261,16 @@ void assay_page_put_evidence(const assay_view *view, assay_sink *sink) {
       sink,
       "<section id=\"evidence\"><h2>Evidence</h2>\n"
       "<p>Every figure comes from one of these files; each names the samples, outputs, profile and "
-      "logs beside it with their SHA-256. Links work while this page lies in its package.</p>\n"
-      "<details><summary>Raw result of every run</summary>\n");
+      "logs beside it with their SHA-256. ");
+  assay_sink_put(sink, view->evidence
+                           ? "Links work while page and package stay where they were.</p>\n"
+                           : "Links work while this page lies in its package.</p>\n");
+  assay_sink_put(sink, "<details><summary>Raw result of every run</summary>\n");
   assay_page_table_begin(sink, "raw", "Raw result of every run",
                          "File|Status|Process|#Elapsed|#Peak RSS (MiB)|Started|Warnings|SHA-256");
   for (size_t r = 0; r < view->n_rows; r++) {
     for (int mode = 0; mode < ASSAY_VIEW_N_MODES; mode++) {
-      put_evidence_row(&view->rows[r], (assay_view_mode)mode, sink);
+      put_evidence_row(view, &view->rows[r], (assay_view_mode)mode, sink);
     }
   }
   assay_page_table_end(sink);

@@ -252,7 +252,17 @@ static assay_status draw_one(const drawing *d, const assay_plot_script *script, 
   return ASSAY_OK;
 }
 
-static assay_status draw_all(const drawing *d, const assay_plot_scripts *scripts,
+/* It runs, and calls itself so: "gnuplot 5.4 patchlevel 4". */
+static bool is_gnuplot(const drawing *d) {
+  char *version = d->out->version;
+  if (!run_program(d, "--version")) return false;
+  first_line(d->said, version, sizeof d->out->version);
+  if (starts(version, "gnuplot ")) return true;
+  version[0] = 0;
+  return false;
+}
+
+static assay_status draw_all(const drawing *d, const assay_plot_scripts *scripts, bool given,
                              const char *folder, assay_error *err) {
   d->out->items = assay_alloc_array(scripts->n + 1, sizeof *d->out->items);
   if (d->out->items == NULL) return assay_fail_memory(err, scripts->n * sizeof *d->out->items);
@@ -262,12 +272,15 @@ static assay_status draw_all(const drawing *d, const assay_plot_scripts *scripts
         "%zu further plots of single models are not drawn; their figures are in the tables.",
         scripts->n_left_out);
   }
-  if (!run_program(d, "--version")) {
+  if (!is_gnuplot(d)) {
+    if (given)
+      return assay_fail(err, ASSAY_E_MISSING,
+                        "'%s' is no gnuplot that runs: give the path of one, or --no-plots",
+                        d->program);
     (void)snprintf(d->out->note, sizeof d->out->note,
                    "There are no plots: '%.160s' is no gnuplot that runs.", d->program);
     return ASSAY_OK;
   }
-  first_line(d->said, d->out->version, sizeof d->out->version);
   for (size_t i = 0; i < scripts->n; i++) ASSAY_TRY(draw_one(d, &scripts->items[i], folder, err));
   return ASSAY_OK;
 }
@@ -300,15 +313,14 @@ assay_status assay_plots_draw(const assay_view *view, const char *program, const
                    "There are no plots: the path of the package holds control characters, which "
                    "gnuplot cannot take.");
   } else if (found == NULL || *found == 0) {
-    (void)snprintf(
-        plots.note, sizeof plots.note, "%s",
-        program
-            ? "There are no plots: none were asked for."
-            : "There are no plots: gnuplot is not installed on the machine that made this report "
-              "(Debian: gnuplot-nox).");
+    (void)snprintf(plots.note, sizeof plots.note, "%s",
+                   program ? "There are no plots: none were asked for."
+                           : "There are no plots: no gnuplot was found in PATH on the machine that "
+                             "made this report "
+                             "(Debian: gnuplot-nox).");
   } else {
     st = assay_plot_scripts_build(view, &scripts, err);
-    if (st == ASSAY_OK) st = draw_all(&d, &scripts, out_folder, err);
+    if (st == ASSAY_OK) st = draw_all(&d, &scripts, program != NULL, out_folder, err);
     (void)unlink(d.script);
     (void)unlink(d.log);
     (void)unlink(d.said);

@@ -27,7 +27,8 @@ typedef struct assay_plots {
 
 /* Draws every plot that the view has figures for into the folder `out_folder`, which exists, and
  * keeps the SVG text. program: path of gnuplot, or NULL to look for it in PATH; "" for none. A
- * drawing that fails leaves a note and not an error. Errors: IO (folder), MEMORY. */
+ * drawing that fails leaves a note and not an error. Errors: MISSING (`program` is not there, or is
+ * no gnuplot that runs), IO (folder), MEMORY. */
 assay_status assay_plots_draw(const assay_view *view, const char *program, const char *out_folder,
                               assay_plots *out, assay_error *err) ASSAY_NODISCARD;
 void assay_plots_reset(assay_plots *plots);

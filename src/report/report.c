@@ -2,7 +2,9 @@
 #include "report/report.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,9 +13,7 @@
 #include "report/plot.h"
 #include "report/table.h"
 
-#define FOLDER     "report"
-#define FOLDER_NEW ".report-new" /* while it is built */
-#define FOLDER_OLD ".report-old" /* while it is replaced */
+#define FOLDER "report" /* in the package; ".report-new" while it is built */
 
 typedef void (*put_text)(const assay_view *view, assay_sink *sink);
 
@@ -90,21 +90,115 @@ static assay_status swap(const char *folder, const char *folder_new, const char 
   return assay_folder_remove(folder_old, err);
 }
 
-assay_status assay_report_write(const assay_view *view, const assay_report_options *options,
+/* ---- another place than the package ---- */
+
+/* An absolute path without links of the folder, or of the nearest one above it that is there with
+ * the rest behind. Released with assay_free; NULL when memory is out. */
+static char *resolve(const char *path) {
+  char real[PATH_MAX];
+  char *head = assay_strdup(path), *tail = assay_strdup("");
+  while (head && tail && realpath(*head ? head : ".", real) == NULL) {
+    char *slash = strrchr(head, '/');
+    char *longer = assay_format("/%s%s", slash ? slash + 1 : head, tail);
+    assay_free(tail);
+    tail = longer;
+    if (slash == NULL) {
+      *head = 0;
+    } else if (slash == head) {
+      head[1] = 0;
+    } else {
+      *slash = 0;
+    }
+  }
+  char *whole = head && tail ? assay_format("%s%s", strcmp(real, "/") ? real : "", tail) : NULL;
+  assay_free(tail);
+  assay_free(head);
+  return whole;
+}
+
+/* "../../data/package": the way from one resolved folder to another. */
+static char *way_between(const char *from, const char *to) {
+  size_t same = 0;
+  assay_sink way = {0};
+  for (size_t i = 0;; i++) {
+    bool from_ends = from[i] == '/' || from[i] == 0, to_ends = to[i] == '/' || to[i] == 0;
+    if (from_ends && to_ends) same = i;
+    if (from[i] != to[i] || from[i] == 0) break;
+  }
+  for (const char *c = from + same; *c; c++)
+    if (*c == '/') assay_sink_put(&way, "../");
+  assay_sink_put(&way, to[same] ? to + same + 1 : "");
+  char *copy = way.status ? NULL : assay_strdup(assay_sink_text(&way));
+  size_t n = copy ? strlen(copy) : 0;
+  if (n > 1 && copy[n - 1] == '/') copy[n - 1] = 0;
+  assay_sink_reset(&way);
+  return copy;
+}
+
+/* A folder that is there is replaced only where it is a report, or empty. */
+static assay_status check_replaceable(const char *folder, assay_error *err) {
+  assay_names names = {0};
+  bool is_report = false;
+  assay_path_kind kind = assay_path_kind_of(folder);
+  if (kind == ASSAY_PATH_NONE) return ASSAY_OK;
+  if (kind != ASSAY_PATH_FOLDER)
+    return assay_fail(err, ASSAY_E_ARGUMENT, "'%s' is not a folder", folder);
+  ASSAY_TRY(assay_folder_list(folder, &names, err));
+  for (size_t i = 0; i < names.n; i++) is_report |= strcmp(names.items[i], "table.json") == 0;
+  is_report |= names.n == 0;
+  assay_names_reset(&names);
+  if (is_report) return ASSAY_OK;
+  return assay_fail(err, ASSAY_E_ARGUMENT,
+                    "'%s' holds something else than a report: give a folder that is new or empty",
+                    folder);
+}
+
+/* Whether the report may go to that folder, and how it gets to its evidence from there. */
+static assay_status go_elsewhere(assay_view *view, const char *folder, assay_error *err) {
+  char *from = resolve(folder), *to = resolve(view->path);
+  assay_status st = from && to ? check_replaceable(folder, err) : assay_fail_memory(err, 256);
+  size_t n = to ? strlen(to) : 0;
+  if (st == ASSAY_OK && strncmp(from, to, n) == 0 && (from[n] == '/' || from[n] == 0))
+    st = assay_fail(err, ASSAY_E_ARGUMENT,
+                    "'%s' lies in the package, whose files are sealed: give a folder elsewhere",
+                    folder);
+  if (st == ASSAY_OK) {
+    assay_free(view->evidence);
+    view->evidence = way_between(from, to);
+    if (view->evidence == NULL) st = assay_fail_memory(err, n);
+  }
+  assay_free(from);
+  assay_free(to);
+  return st;
+}
+
+/* ---- the whole ---- */
+
+/* ".NAME-new" beside the folder. */
+static char *beside(const char *folder, const char *ending) {
+  const char *name = assay_path_name(folder);
+  return assay_format("%.*s.%s%s", (int)(name - folder), folder, name, ending);
+}
+
+assay_status assay_report_write(assay_view *view, const assay_report_options *options,
                                 assay_report_outcome *out, assay_error *err) {
-  char *folder = assay_path_join(view->path, FOLDER);
-  char *folder_new = assay_path_join(view->path, FOLDER_NEW);
-  char *folder_old = assay_path_join(view->path, FOLDER_OLD);
   const assay_report_options defaults = {0};
+  if (options == NULL) options = &defaults;
+  char *folder =
+      options->folder ? assay_strdup(options->folder) : assay_path_join(view->path, FOLDER);
+  for (size_t n = folder ? strlen(folder) : 0; n > 1 && folder[n - 1] == '/';) folder[--n] = 0;
+  char *folder_new = folder ? beside(folder, "-new") : NULL;
+  char *folder_old = folder ? beside(folder, "-old") : NULL;
   assay_plots plots = {0};
   assay_status st = ASSAY_OK;
-  if (folder == NULL || folder_new == NULL || folder_old == NULL) {
+  if (folder_new == NULL || folder_old == NULL) {
     st = assay_fail_memory(err, strlen(view->path));
     goto done;
   }
-  st = write_all(view, folder_new, options != NULL ? options : &defaults, &plots, err);
+  if (options->folder) st = go_elsewhere(view, folder, err);
+  if (st == ASSAY_OK) st = write_all(view, folder_new, options, &plots, err);
   if (st == ASSAY_OK) st = swap(folder, folder_new, folder_old, err);
-  if (st == ASSAY_OK && view->package.finished_at[0])
+  if (st == ASSAY_OK && options->folder == NULL && view->package.finished_at[0])
     st = assay_package_seal(view->path, FOLDER, err);
   if (st == ASSAY_OK && out) {
     out->n_plots = plots.n;

@@ -122,7 +122,9 @@ static void is_the_same_twice_and_in_the_checksum_tree(void **state) {
 
 static void is_whole_without_gnuplot_and_says_so(void **state) {
   (void)state;
-  static const char *const programs[] = {"", "/nowhere/gnuplot", "/bin/false"};
+  static const char *const programs[] = {"", NULL};
+  char *path_before = assay_strdup(getenv("PATH"));
+  assert_int_equal(setenv("PATH", "/nowhere", 1), 0);
   for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
     test_folder folder;
     char package[1100];
@@ -144,6 +146,73 @@ static void is_whole_without_gnuplot_and_says_so(void **state) {
     assay_buf_reset(&page);
     test_folder_close(&folder);
   }
+  assert_int_equal(setenv("PATH", path_before, 1), 0);
+  assay_free(path_before);
+}
+
+static void a_gnuplot_that_was_named_must_run(void **state) {
+  (void)state;
+  static const char *const programs[] = {"/nowhere/gnuplot", "/bin/false", "/bin/true"};
+  test_folder folder;
+  char package[1100];
+  const testpack_spec spec = {.n_runtimes = 1, .n_bundles = 1, .n_cases = 1};
+  make(&folder, &spec, package, sizeof package);
+  for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+    assay_error err = {0};
+    assay_view view;
+    assay_report_options options = {.gnuplot = programs[i]};
+    assert_int_equal(assay_view_open(package, &view, &err), ASSAY_OK);
+    assert_int_equal(assay_report_write(&view, &options, NULL, &err), ASSAY_E_MISSING);
+    assert_non_null(strstr(err.text, programs[i]));
+    assert_false(has_file(package, "report.html"));
+    assay_view_close(&view);
+  }
+  test_folder_close(&folder);
+}
+
+/* Where the report may go, seen from the folder that holds the package, and how it links back. */
+static void goes_elsewhere_and_leaves_the_package_alone(void **state) {
+  (void)state;
+  static const struct {
+    const char *to, *link; /* link NULL: refused */
+  } cases[] = {{"elsewhere", "href=\"../package/runs/"},
+               {"elsewhere/", "href=\"../package/runs/"}, /* again, in its place */
+               {"deep/er/report", "href=\"../../../package/runs/"},
+               {"package/report", NULL},
+               {"package", NULL},
+               {"package/new/one", NULL},
+               {"package/../package/x", NULL},
+               {".", NULL}};
+  test_folder folder;
+  char package[1100], before[65], after[65];
+  const testpack_spec spec = {.n_runtimes = 1, .n_bundles = 1, .n_cases = 1};
+  make(&folder, &spec, package, sizeof package);
+  assay_tree tree = {0};
+  assert_int_equal(assay_tree_scan(package, NULL, 0, &tree, NULL), ASSAY_OK);
+  assert_int_equal(assay_tree_sha256(&tree, before, NULL), ASSAY_OK);
+  assay_tree_reset(&tree);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    assay_error err = {0};
+    assay_view view;
+    char to[1200], page_path[1300];
+    assay_buf page = {0};
+    (void)snprintf(to, sizeof to, "%s/%s", folder.path, cases[i].to);
+    assay_report_options options = {.gnuplot = "", .folder = to};
+    assert_int_equal(assay_view_open(package, &view, &err), ASSAY_OK);
+    assay_status st = assay_report_write(&view, &options, NULL, &err);
+    assay_view_close(&view);
+    if ((st == ASSAY_OK) != (cases[i].link != NULL)) fail_msg("%s: %s", cases[i].to, err.text);
+    if (st) continue;
+    (void)snprintf(page_path, sizeof page_path, "%s/report.html", to);
+    assert_int_equal(assay_file_read(page_path, 1 << 24, &page, NULL), ASSAY_OK);
+    if (strstr(assay_buf_text(&page), cases[i].link) == NULL) fail_msg("%s", cases[i].to);
+    assay_buf_reset(&page);
+  }
+  assert_int_equal(assay_tree_scan(package, NULL, 0, &tree, NULL), ASSAY_OK);
+  assert_int_equal(assay_tree_sha256(&tree, after, NULL), ASSAY_OK);
+  assay_tree_reset(&tree);
+  assert_string_equal(before, after);
+  test_folder_close(&folder);
 }
 
 /* Drawings of the hardest packages: gnuplot accepts what we write, and its text stays text. */
@@ -215,6 +284,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(is_the_same_twice_and_in_the_checksum_tree),
       cmocka_unit_test(is_whole_without_gnuplot_and_says_so),
+      cmocka_unit_test(a_gnuplot_that_was_named_must_run),
+      cmocka_unit_test(goes_elsewhere_and_leaves_the_package_alone),
       cmocka_unit_test(draws_what_is_hostile_huge_zero_or_not_there),
       cmocka_unit_test(leaves_the_old_report_when_it_cannot_write),
   };
