@@ -166,8 +166,7 @@ static const struct argp argp = {
     NULL,
     NULL};
 
-/* --- gzipped files ------------------------------------------------------------------------------
- */
+/* --- gzipped files ---------------------------------------------------------------------------- */
 
 static assay_status inflate_all(assay_inflate *inflate, assay_buf *out, assay_error *err) {
   for (size_t got = 1; got > 0; out->size_bytes += got) {
@@ -206,8 +205,7 @@ static assay_status unpack_all(fusion_args *args, assay_error *err) {
   return ASSAY_OK;
 }
 
-/* --- printing -----------------------------------------------------------------------------------
- */
+/* --- printing --------------------------------------------------------------------------------- */
 
 static void print_text(const char *text) {
   char shown[1024];

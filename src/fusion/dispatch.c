@@ -13,8 +13,7 @@
 
 enum { STDOUT, LOG };
 
-/* --- one line ----------------------------------------------------------------------------------
- */
+/* --- one line --------------------------------------------------------------------------------- */
 
 /* Without the escape sequences ESC [ … letter. false: too long, a sequence without an end, or
  * another control character. */
@@ -132,8 +131,7 @@ void assay_dispatch_line_parse(assay_log_line line, assay_dispatch_line *out) {
   }
 }
 
-/* --- all lines ---------------------------------------------------------------------------------
- */
+/* --- all lines -------------------------------------------------------------------------------- */
 
 static bool same(const char *a, const char *b) {
   return a != NULL && strcmp(a, b) == 0;

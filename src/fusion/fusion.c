@@ -38,8 +38,7 @@ const char *assay_fusion_level_name(assay_fusion_level level) {
   return level_names[level];
 }
 
-/* --- what the parts use ------------------------------------------------------------------------
- */
+/* --- what the parts use ----------------------------------------------------------------------- */
 
 bool assay_fusion_grow(assay_fusion_work *work, void **items, size_t n, size_t *cap,
                        size_t item_bytes) {
@@ -152,8 +151,7 @@ bool assay_fusion_count_is_right(assay_fusion_work *work, size_t source, const c
   return true;
 }
 
-/* --- what is asked for -------------------------------------------------------------------------
- */
+/* --- what is asked for ------------------------------------------------------------------------ */
 
 static assay_status take_allowed(assay_fusion_work *work) {
   const assay_fusion_spec *spec = work->spec;
@@ -218,8 +216,7 @@ static assay_status take_graph(assay_fusion_work *work) {
   return work->status;
 }
 
-/* --- sources -----------------------------------------------------------------------------------
- */
+/* --- sources ---------------------------------------------------------------------------------- */
 
 /* What all texts together hold. */
 typedef struct gathered {
@@ -352,8 +349,7 @@ static void take_source(assay_fusion_work *work, size_t i, gathered *all) {
   assay_file_map_close(&map);
 }
 
-/* --- the verdict -------------------------------------------------------------------------------
- */
+/* --- the verdict ------------------------------------------------------------------------------ */
 
 /* Texts that hold nothing of either kind: which one is missing? */
 static void judge_texts(assay_fusion_work *work, const gathered *all) {

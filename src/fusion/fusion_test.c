@@ -22,8 +22,7 @@
 #define FAIL         ASSAY_FUSION_FAIL
 #define UNKNOWN      ASSAY_FUSION_UNKNOWN
 
-/* --- samples -----------------------------------------------------------------------------------
- */
+/* --- samples ---------------------------------------------------------------------------------- */
 
 typedef struct sample {
   const char *path; /* under testdata, or in another room's */
@@ -160,8 +159,7 @@ static void counts_what_the_programs_hold(void **state) {
   }
 }
 
-/* --- damage ------------------------------------------------------------------------------------
- */
+/* --- damage ----------------------------------------------------------------------------------- */
 
 /* The whole text, and where its lines begin (with one behind the last). */
 typedef struct text {
@@ -431,8 +429,7 @@ static void any_line_lost_is_never_a_wrong_pass(void **state) {
   }
 }
 
-/* --- binding -----------------------------------------------------------------------------------
- */
+/* --- binding ---------------------------------------------------------------------------------- */
 
 #define HASH_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define HASH_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -588,8 +585,7 @@ static void a_program_of_another_graph_is_unknown(void **state) {
   }
 }
 
-/* --- what is asked for -------------------------------------------------------------------------
- */
+/* --- what is asked for ------------------------------------------------------------------------ */
 
 static void kernels_are_allowed_by_device_or_by_name(void **state) {
   static const struct {

@@ -41,8 +41,7 @@ static bool is_whole(const assay_fusion_file *file) {
   return page_bytes * big_endian(bytes + 28, 4) == file->size_bytes;
 }
 
-/* --- opening ------------------------------------------------------------------------------------
- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static int count_call(void *n_left) {
   int *left = n_left;
@@ -98,8 +97,7 @@ static sqlite3 *open_database(assay_fusion_work *work, const char *path, int *n_
   return db;
 }
 
-/* --- queries ------------------------------------------------------------------------------------
- */
+/* --- queries ---------------------------------------------------------------------------------- */
 
 static bool has_table(sqlite3 *db, const char *like) {
   sqlite3_stmt *query = NULL;

@@ -65,8 +65,7 @@ static void assert_judged(assay_fusion_spec spec, assay_fusion_verdict verdict, 
   assay_fusion_reset(&f);
 }
 
-/* --- as the profilers write them ---------------------------------------------------------------
- */
+/* --- as the profilers write them -------------------------------------------------------------- */
 
 /* Process 77: a GEMM (1) and a flash kernel (2), twice each. */
 #define NSYS                                                                                       \
@@ -149,8 +148,7 @@ static void a_graph_that_it_names_must_be_the_one_that_ran(void **state) {
       UNKNOWN, "another graph");
 }
 
-/* --- damage ------------------------------------------------------------------------------------
- */
+/* --- damage ----------------------------------------------------------------------------------- */
 
 static void a_damaged_database_never_passes_wrongly(void **state) {
   static const char *const sources[] = {NSYS, ROCPD};
@@ -189,8 +187,7 @@ static void a_database_that_is_being_written_is_unknown(void **state) {
   remove(journal);
 }
 
-/* --- hostile ones ------------------------------------------------------------------------------
- */
+/* --- hostile ones ----------------------------------------------------------------------------- */
 
 #define ENDLESS                                                                                    \
   "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS name, 1 AS start, " \

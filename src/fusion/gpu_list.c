@@ -107,8 +107,7 @@ void assay_gpu_list_add(assay_gpu_list *list, const assay_gpu_row *row) {
                       row->excerpt, "a kernel of another framework: not this run's alone");
 }
 
-/* --- judging -----------------------------------------------------------------------------------
- */
+/* --- judging ---------------------------------------------------------------------------------- */
 
 static int by_number(const void *a, const void *b) {
   int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;

@@ -121,8 +121,7 @@ bool assay_kernel_of_allowed(const char *word, assay_kernel_family *out) {
   return false;
 }
 
-/* --- MIGraphX symbols --------------------------------------------------------------------------
- */
+/* --- MIGraphX symbols ------------------------------------------------------------------------- */
 
 /* Where the token begins at or after `from`, between underscores or the ends; n when it does not.
  */
@@ -160,8 +159,7 @@ bool assay_kernel_is_mlir_attention(const char *name, size_t n) {
          has_softmax_in_parts(name, between, first);
 }
 
-/* --- kernels of a GPU --------------------------------------------------------------------------
- */
+/* --- kernels of a GPU ------------------------------------------------------------------------- */
 
 static bool holds(assay_text_span name, const char *part) {
   return assay_span_find(name, part, 0) < name.n;

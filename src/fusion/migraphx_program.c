@@ -104,8 +104,7 @@ bool assay_migraphx_is_input(const assay_migraphx_instr *instr) {
          !assay_span_ends(instr->name, ":scratch");
 }
 
-/* --- integers that become floating --------------------------------------------------------------
- */
+/* --- integers that become floating ------------------------------------------------------------ */
 
 static bool gives_floating(const assay_migraphx_instr *instr) {
   return assay_migraphx_is_floating(instr->shape.type) ||
@@ -145,8 +144,7 @@ size_t assay_migraphx_program_count_softmax(const assay_migraphx_program *progra
   return n;
 }
 
-/* --- scores ------------------------------------------------------------------------------------
- */
+/* --- scores ----------------------------------------------------------------------------------- */
 
 static bool gives_memory(const assay_migraphx_instr *instr) {
   return assay_span_is(instr->op, "load") || assay_span_begins(instr->op, "hip::allocate") ||

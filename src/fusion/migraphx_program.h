@@ -45,7 +45,7 @@ bool assay_migraphx_is_input(const assay_migraphx_instr *instr);
 size_t assay_migraphx_program_count_rounded(const assay_migraphx_program *program,
                                             const assay_migraphx_instr **out_first);
 
-/* Softmax operations of a graph as it was read, whole or in parts. */
+/* Softmax operations of a graph as it was read. */
 size_t assay_migraphx_program_count_softmax(const assay_migraphx_program *program);
 
 /* Marks in is_score[n] (the caller's, zeroed) what gives or writes a floating tensor [.., N, N]

@@ -68,8 +68,7 @@ static void say(reader *r, assay_fusion_level level, const char *check,
   assay_fusion_find(r->work, level, check, r->file->source, instr->line, line, "%s", what);
 }
 
-/* --- inputs ------------------------------------------------------------------------------------
- */
+/* --- inputs ----------------------------------------------------------------------------------- */
 
 static void put_input(char *out, const assay_migraphx_instr *instr) {
   size_t at = strlen(out);
@@ -140,8 +139,7 @@ static bool has_inputs(const assay_migraphx_program *program, const char *expect
   return strcmp(found, expected) == 0;
 }
 
-/* --- the program that runs ---------------------------------------------------------------------
- */
+/* --- the program that runs -------------------------------------------------------------------- */
 
 static void count_kernel(reader *r, assay_text_span name, assay_kernel_family family, size_t line) {
   assay_fusion *out = r->work->out;
@@ -198,7 +196,8 @@ static void take_scores(reader *r, assay_fusion_program *p) {
   assay_free(is_score);
 }
 
-/* Where every pass was seen, its effect was judged then. */
+/* Where every pass was seen, its effect was judged then: what shows only in the last program, where
+ * a kernel may convert one value and take another, is a doubt. */
 static void take_integers(reader *r, assay_fusion_program *p) {
   const assay_migraphx_instr *first = NULL;
   size_t n = assay_migraphx_program_count_rounded(&r->last, &first);
@@ -209,9 +208,9 @@ static void take_integers(reader *r, assay_fusion_program *p) {
         "an integer becomes floating: the model's own cast, or a pass's? (a compile trace would "
         "tell)");
   else if (r->c.n_rounded_first == 0)
-    say(r, ASSAY_FUSION_OFFENCE, "integers", first,
-        "an integer becomes floating, which the graph does not ask for");
-  if (r->c.is_traced && r->c.n_rounded_first == 0) p->n_rounded = n;
+    say(r, ASSAY_FUSION_DOUBT, "integers", first,
+        "a kernel makes an integer floating, or takes one beside what it converts: the graph asks "
+        "for neither");
 }
 
 /* What is not there is shown too: the lines of the whole program are what a pass rests on. */
@@ -345,8 +344,7 @@ static void end_compile(reader *r) {
   assay_migraphx_program_clear(&r->last);
 }
 
-/* --- programs on the way ------------------------------------------------------------------------
- */
+/* --- programs on the way ---------------------------------------------------------------------- */
 
 static void keep(reader *r) {
   assay_migraphx_program swap = r->last;
@@ -456,8 +454,7 @@ static void end_program(reader *r) {
   assay_migraphx_program_clear(&r->now);
 }
 
-/* --- lines -------------------------------------------------------------------------------------
- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 /* module: "NAME" */
 static bool is_module(assay_text_span text, assay_text_span *out_name) {
@@ -576,8 +573,7 @@ void assay_migraphx_take(assay_migraphx *migraphx, assay_fusion_work *work,
   assay_free(r.print);
 }
 
-/* --- all texts ---------------------------------------------------------------------------------
- */
+/* --- all texts -------------------------------------------------------------------------------- */
 
 static void judge_sum(assay_fusion_work *work) {
   const assay_fusion_spec *spec = work->spec;
