@@ -263,6 +263,32 @@ static void check_plugin(const checking *c) {
                     assay_json_string(assay_json_get(spec, "plugin_sha256")), mapped(c, plugin));
 }
 
+/* A runtime of static shapes ran with the sizes of its own case, and of no other. Symbols that are
+ * no axis of the case's have their sizes from its arrays, and are left to the options' digest. */
+static void check_static(const checking *c) {
+  const assay_package_runtime *runtime =
+      assay_verify_run_runtime(c->scene->package, c->run->planned->runtime);
+  const assay_manifest_case *one = c->run->manifest_case;
+  const assay_manifest *manifest = c->run->manifest;
+  if (runtime == NULL || one == NULL || !assay_json_bool(assay_json_get(runtime->spec, "static")))
+    return;
+  const assay_json *dims = assay_json_get(c->run->found.options, "free_dims");
+  for (size_t i = 0; i < manifest->n_inputs; i++)
+    for (int k = 0; k < manifest->inputs[i].rank; k++) {
+      const char *symbol = manifest->inputs[i].dims[k].symbol;
+      int64_t size = strcmp(symbol, "B") == 0 ? one->b : strcmp(symbol, "N") == 0 ? one->n : 0;
+      char what[96], expected[32];
+      const char *found = assay_json_string(assay_json_get(dims, symbol));
+      if (symbol[0] == '\0') continue;
+      snprintf(what, sizeof what, "options.free_dims.%.60s", symbol);
+      snprintf(expected, sizeof expected, "%lld", (long long)size);
+      if (size > 0)
+        assay_verify_text(&c->at, what, found, expected);
+      else
+        assay_verify_holds(&c->at, what, found != NULL, "a size", "none");
+    }
+}
+
 static void check_int_fact(const checking *c, const char *what, const char *key, int64_t found) {
   assay_verify_int(&c->at, what, found, assay_json_int(assay_json_get(c->facts, key)));
 }
@@ -277,6 +303,7 @@ static assay_status check_facts(const checking *c, assay_error *err) {
   assay_verify_text(&c->at, "keys.library_sha256", found->keys.library_sha256,
                     mapped(c, fact(c, "library_path")));
   check_plugin(c);
+  check_static(c);
   assay_verify_text(&c->at, "keys.model_sha256", found->keys.model_sha256, fact(c, "model_sha256"));
   if (found->mode == ASSAY_RESULT_TIMING) {
     const assay_result_timing *t = &found->timing;
