@@ -155,24 +155,22 @@ static void fill_spec(arguments *a, const char *runtimes[2]) {
 
 static int print_end(const char *package) {
   assay_view view = {0};
-  assay_pairs pairs = {0};
   assay_sink sink = {0};
   assay_error err = {0};
   assay_status st = assay_view_open(package, &view, &err);
-  if (st == ASSAY_OK) st = assay_pairs_read(package, &pairs, &err);
   if (st == ASSAY_OK) {
-    assay_pair_table_put_text(&view, &pairs, &sink);
+    assay_pair_table_put_text(&view, &view.pairs, &sink);
     st = assay_sink_check(&sink, &err);
   }
   size_t n_compared = 0;
-  for (size_t i = 0; i < pairs.n; i++) n_compared += pairs.pairs[i].reason == NULL;
+  const assay_pairs *pairs = &view.pairs;
+  for (size_t i = 0; i < pairs->n; i++) n_compared += pairs->pairs[i].reason == NULL;
   if (st == ASSAY_OK)
-    printf("%s\n%zu of %zu pairs compared\n", assay_sink_text(&sink), n_compared, pairs.n);
-  int exit_status = st                      ? assay_cli_fail("compare", &err)
-                    : n_compared == pairs.n ? ASSAY_EXIT_DONE
-                                            : ASSAY_EXIT_GATE;
+    printf("%s\n%zu of %zu pairs compared\n", assay_sink_text(&sink), n_compared, pairs->n);
+  int exit_status = st                       ? assay_cli_fail("compare", &err)
+                    : n_compared == pairs->n ? ASSAY_EXIT_DONE
+                                             : ASSAY_EXIT_GATE;
   assay_sink_reset(&sink);
-  assay_pairs_reset(&pairs);
   assay_view_close(&view);
   return exit_status;
 }

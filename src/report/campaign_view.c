@@ -337,6 +337,7 @@ static assay_status load_heads(assay_view_row *row, assay_error *err) {
     if (strcmp(c->reference, "f32") == 0) head->f32 = c;
     if (strcmp(c->reference, "f64") == 0) head->f64 = c;
     if (strcmp(c->reference, "user") == 0) head->user = c;
+    if (strcmp(c->reference, "same") == 0) head->same = c;
     if (is_worse(c, row->worst)) row->worst = c;
   }
   for (size_t h = 0; h < row->n_heads; h++) {
@@ -357,23 +358,31 @@ static const assay_tensor *find_reference(const assay_tensor_map *arrays, const 
   return found;
 }
 
-static void measure_reference(const assay_tensor_map *arrays, const assay_tensor *mask,
-                              assay_view_head *head) {
-  const assay_tensor *f32 = find_reference(arrays, "f32", head->name);
-  const assay_tensor *f64 = find_reference(arrays, "f64", head->name);
-  if (f32 == NULL || f64 == NULL) return;
+/* One reference of a head against another: false when the case does not hold both. */
+static bool measure_apart(const assay_tensor *got, const assay_tensor *want,
+                          const assay_tensor *mask, assay_compare_result *out) {
+  if (got == NULL || want == NULL) return false;
   assay_compare_spec spec = {.atol = ASSAY_DEFAULT_ATOL, .rtol = ASSAY_DEFAULT_RTOL};
   bool per_position = mask && mask->dtype == ASSAY_DTYPE_F32 && mask->n_elems &&
-                      f32->n_elems % mask->n_elems == 0 && f32->rank >= mask->rank;
+                      got->n_elems % mask->n_elems == 0 && got->rank >= mask->rank;
   if (per_position) {
     spec.valid = assay_tensor_f32(mask);
     spec.n_positions = mask->n_elems;
   }
+  if (assay_compare_run(&spec, got, want, out, NULL)) return false;
+  return out->same_shape && out->same_dtype && out->n_finite_pairs > 0;
+}
+
+static void measure_reference(const assay_tensor_map *arrays, const assay_tensor *mask,
+                              assay_view_head *head) {
+  const assay_tensor *f64 = find_reference(arrays, "f64", head->name);
   assay_compare_result result;
-  if (assay_compare_run(&spec, f32, f64, &result, NULL)) return;
-  if (!result.same_shape || !result.same_dtype || result.n_finite_pairs == 0) return;
-  head->has_reference_error = true;
-  head->reference_max_abs = result.max_abs;
+  head->has_reference_error =
+      measure_apart(find_reference(arrays, "f32", head->name), f64, mask, &result);
+  if (head->has_reference_error) head->reference_max_abs = result.max_abs;
+  head->has_same_error =
+      measure_apart(find_reference(arrays, "same", head->name), f64, mask, &result);
+  if (head->has_same_error) head->same_rmse = result.rmse;
 }
 
 /* Smaller than every normal number of its type, and not zero. */
@@ -427,6 +436,8 @@ static void copy_references(assay_view_row *row, const assay_view_row *from) {
       if (strcmp(row->heads[h].name, from->heads[k].name) != 0) continue;
       row->heads[h].has_reference_error = from->heads[k].has_reference_error;
       row->heads[h].reference_max_abs = from->heads[k].reference_max_abs;
+      row->heads[h].has_same_error = from->heads[k].has_same_error;
+      row->heads[h].same_rmse = from->heads[k].same_rmse;
     }
   }
 }
@@ -647,6 +658,12 @@ static assay_status load(assay_view *view, const char *package_path, assay_error
 assay_status assay_view_open(const char *package_path, assay_view *out, assay_error *err) {
   assay_view view = {0};
   assay_status st = load(&view, package_path, err);
+  if (st == ASSAY_OK && assay_pairs_are_there(package_path)) {
+    st = assay_pairs_read(package_path, &view.pairs, NULL); /* what is wrong there verify says */
+    view.has_pairs = st == ASSAY_OK;
+    if (st == ASSAY_E_MEMORY) (void)assay_fail_memory(err, sizeof view.pairs);
+    if (st != ASSAY_E_MEMORY) st = ASSAY_OK;
+  }
   if (st) {
     assay_view_close(&view);
     assay_error_in(err, "package '%s'", package_path);
@@ -669,6 +686,7 @@ static void close_row(assay_view_row *row) {
 
 void assay_view_close(assay_view *view) {
   if (view == NULL) return;
+  assay_pairs_reset(&view->pairs);
   for (size_t r = 0; r < view->n_rows; r++) close_row(&view->rows[r]);
   for (size_t b = 0; view->manifests && b < view->package.n_bundles; b++) {
     assay_manifest_reset(&view->manifests[b]);

@@ -371,10 +371,13 @@ void assay_page_put(const assay_view *view, const assay_plots *plots, assay_sink
   assay_page_put_failures(view, sink);
   assay_page_put_runs(view, sink);
   put_plots(plots, sink);
+  assay_page_put_pairs(view, sink);
   assay_page_put_heads(view, sink);
+  assay_page_put_precision(view, sink);
   assay_page_put_timing(view, sink);
   assay_page_put_memory(view, sink);
   assay_page_put_placement(view, sink);
+  assay_page_put_kernels(view, sink);
   assay_page_put_setup(view, sink);
   assay_page_put_evidence(view, sink);
   assay_page_put_limits(view, sink);

@@ -43,6 +43,10 @@ void assay_page_put_summary(const assay_view *view, assay_sink *sink);
 void assay_page_put_failures(const assay_view *view, assay_sink *sink);
 void assay_page_put_runs(const assay_view *view, assay_sink *sink);
 void assay_page_put_heads(const assay_view *view, assay_sink *sink);
+/* Those that only some packages have: nothing for the others. */
+void assay_page_put_precision(const assay_view *view, assay_sink *sink);
+void assay_page_put_kernels(const assay_view *view, assay_sink *sink);
+void assay_page_put_pairs(const assay_view *view, assay_sink *sink);
 void assay_page_put_timing(const assay_view *view, assay_sink *sink);
 void assay_page_put_memory(const assay_view *view, assay_sink *sink);
 void assay_page_put_placement(const assay_view *view, assay_sink *sink);

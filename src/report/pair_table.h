@@ -10,7 +10,4 @@
 /* For the terminal. */
 void assay_pair_table_put_text(const assay_view *view, const assay_pairs *pairs, assay_sink *sink);
 
-/* A section of the page. */
-void assay_pair_table_put_html(const assay_view *view, const assay_pairs *pairs, assay_sink *sink);
-
 #endif

@@ -79,10 +79,18 @@ static assay_status derive_references(const assay_manifest *manifest,
                                       assay_error *err) {
   out->has = assay_alloc_array(manifest->n_heads, sizeof *out->has);
   out->max_abs = assay_alloc_array(manifest->n_heads, sizeof *out->max_abs);
-  if (out->has == NULL || out->max_abs == NULL) return assay_fail_memory(err, manifest->n_heads);
-  for (size_t i = 0; i < manifest->n_heads; i++)
-    ASSAY_TRY(assay_verify_numbers_references(manifest, arrays, manifest->heads[i].name,
-                                              &out->has[i], &out->max_abs[i], err));
+  out->has_same = assay_alloc_array(manifest->n_heads, sizeof *out->has_same);
+  out->same_rmse = assay_alloc_array(manifest->n_heads, sizeof *out->same_rmse);
+  if (out->has == NULL || out->max_abs == NULL || out->has_same == NULL || out->same_rmse == NULL)
+    return assay_fail_memory(err, manifest->n_heads);
+  for (size_t i = 0; i < manifest->n_heads; i++) {
+    double ignored = 0;
+    const char *head = manifest->heads[i].name;
+    ASSAY_TRY(assay_verify_numbers_references(manifest, arrays, "f32", head, &out->has[i],
+                                              &out->max_abs[i], &ignored, err));
+    ASSAY_TRY(assay_verify_numbers_references(manifest, arrays, "same", head, &out->has_same[i],
+                                              &ignored, &out->same_rmse[i], err));
+  }
   return ASSAY_OK;
 }
 
@@ -124,6 +132,8 @@ assay_status assay_verify_case_check(const assay_verify_scene *scene, assay_veri
 void assay_verify_case_reset(assay_verify_case *one) {
   assay_free(one->has);
   assay_free(one->max_abs);
+  assay_free(one->has_same);
+  assay_free(one->same_rmse);
   *one = (assay_verify_case){0};
 }
 

@@ -15,6 +15,8 @@ typedef struct assay_verify_case {
   bool *has;                 /* [n_heads] the case holds the FP32 and the FP64 reference */
   int64_t n_denormal_inputs; /* elements of its inputs */
   double *max_abs;           /* [n_heads] largest |ref.f32 - ref.f64| at valid positions */
+  bool *has_same;    /* [n_heads] the case holds the same-precision and the FP64 reference */
+  double *same_rmse; /* [n_heads] of the one against the other */
 } assay_verify_case;
 
 /* Hashes and sizes of everything that the bundle's manifest lists, and what package.json says of

@@ -550,29 +550,35 @@ void assay_verify_numbers_reset(assay_verify_numbers *numbers) {
 }
 
 assay_status assay_verify_numbers_references(const assay_manifest *manifest,
-                                             const assay_tensor_map *arrays, const char *head,
-                                             bool *out_has, double *out_max_abs, assay_error *err) {
-  char f32_name[512], f64_name[512];
-  snprintf(f32_name, sizeof f32_name, "ref.f32.%s", head);
+                                             const assay_tensor_map *arrays, const char *reference,
+                                             const char *head, bool *out_has, double *out_max_abs,
+                                             double *out_rmse, assay_error *err) {
+  char name[512], f64_name[512];
+  snprintf(name, sizeof name, "ref.%s.%s", reference, head);
   snprintf(f64_name, sizeof f64_name, "ref.f64.%s", head);
-  const assay_tensor *f32 = assay_tensor_map_find(arrays, f32_name);
+  const assay_tensor *one = assay_tensor_map_find(arrays, name);
   const assay_tensor *f64 = assay_tensor_map_find(arrays, f64_name);
   assay_verify_numbers none = {0};
   deriving d = {.manifest = manifest, .arrays = arrays, .out = &none};
   *out_has = false;
-  if (f32 == NULL || f64 == NULL || !assay_tensor_same_shape(f32, f64) ||
-      !is_comparable(f32->dtype, f64->dtype))
+  if (one == NULL || f64 == NULL || !assay_tensor_same_shape(one, f64) ||
+      !is_comparable(one->dtype, f64->dtype))
     return ASSAY_OK;
-  pairs p = {.are_integers = assay_dtype_is_integer(f32->dtype)};
+  pairs p = {.are_integers = assay_dtype_is_integer(one->dtype)};
   assay_status st = load_mask(&d, err);
-  if (st == ASSAY_OK && is_masked(&d, f32) && d.mask->n_elems > 0) {
+  if (st == ASSAY_OK && is_masked(&d, one) && d.mask->n_elems > 0) {
     p.valid = d.valid;
-    p.slice = f32->n_elems / d.mask->n_elems;
+    p.slice = one->n_elems / d.mask->n_elems;
   }
-  if (st == ASSAY_OK) st = load_pairs(f32, f64, &p, err);
+  if (st == ASSAY_OK) st = load_pairs(one, f64, &p, err);
   size_t furthest = st == ASSAY_OK ? find_largest(&p, distance_at) : SIZE_MAX;
   *out_has = furthest != SIZE_MAX;
-  if (*out_has) *out_max_abs = distance_at(&p, furthest);
+  if (*out_has) {
+    size_t n = 0;
+    for (size_t i = 0; i < p.n; i++) n += is_measured(&p, i);
+    *out_max_abs = distance_at(&p, furthest);
+    *out_rmse = (double)sqrtl(sum(&p, term_square, 0, p.n) / (long double)n);
+  }
   release_pairs(&p);
   assay_free(d.valid);
   return st;

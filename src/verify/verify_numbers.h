@@ -57,12 +57,12 @@ void assay_verify_numbers_check_list(const assay_verify_place *at,
                                      const assay_result_comparison *found, size_t n_found,
                                      const char *reference, const assay_verify_numbers *derived);
 
-/* Largest |ref.f32 - ref.f64| of a head over valid positions: false when the case does not hold
- * both, or no finite pair. Errors: MEMORY. */
+/* How far `reference` ("f32", "same") of a head is from the FP64 one, over valid
+ * positions: false when the case does not hold both, or no finite pair. Errors: MEMORY. */
 assay_status assay_verify_numbers_references(const assay_manifest *manifest,
-                                             const assay_tensor_map *arrays, const char *head,
-                                             bool *out_has, double *out_max_abs,
-                                             assay_error *err) ASSAY_NODISCARD;
+                                             const assay_tensor_map *arrays, const char *reference,
+                                             const char *head, bool *out_has, double *out_max_abs,
+                                             double *out_rmse, assay_error *err) ASSAY_NODISCARD;
 
 /* Elements of a tensor of floats that are below every normal number of their type and not zero. */
 int64_t assay_verify_numbers_denormals(const assay_tensor *tensor);

@@ -404,6 +404,83 @@ static void check_heads(const assay_verify_place *at, const char *html,
     }
 }
 
+/* --- precision -----------------------------------------------------------------------------------
+ */
+
+static void set_cell(assay_verify_cell *out, double value) {
+  *out = (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_REAL,
+                             .real = value,
+                             .bound = assay_verify_ulps(value, ASSAY_VERIFY_SUM_ULPS)};
+}
+
+static void check_precision_cell(const assay_verify_place *at, const char *title,
+                                 const page_cell *found, const assay_verify_row *row,
+                                 const char *head) {
+  const assay_verify_comparison *f64 = assay_verify_row_comparison(row, head, "f64");
+  const assay_verify_comparison *same = assay_verify_row_comparison(row, head, "same");
+  assay_verify_cell cell = {0};
+  bool is_known = true;
+  if (strcmp(title, "Runtime vs FP64") == 0) {
+    if (f64 != NULL) set_cell(&cell, f64->figures.rmse);
+  } else if (strcmp(title, "Runtime vs same precision") == 0) {
+    if (same != NULL) set_cell(&cell, same->figures.rmse);
+  } else if (strcmp(title, "Explained") == 0) {
+    if (f64 != NULL && same != NULL && f64->figures.rmse > 0) {
+      double ratio = same->figures.rmse / f64->figures.rmse;
+      set_cell(&cell, 1 - ratio * ratio);
+      cell.bound = assay_verify_ulps(1 + ratio * ratio, 4 * ASSAY_VERIFY_SUM_ULPS);
+    }
+  } else if (strcmp(title, "Same precision vs FP64") == 0) {
+    for (size_t i = 0; row->references != NULL && i < row->manifest->n_heads; i++)
+      if (strcmp(row->manifest->heads[i].name, head) == 0 && row->references->has_same[i])
+        set_cell(&cell, row->references->same_rmse[i]);
+  } else {
+    is_known = false;
+  }
+  if (is_known) check_figure(at, title, found, &cell);
+}
+
+static void check_precision(const assay_verify_place *at, const char *html,
+                            const assay_verify_rows *rows) {
+  page_table table;
+  page_cell cells[COLUMNS_MAX];
+  size_t n = 0;
+  while (next_table(&html, "precision", &table))
+    while (next_row(&table, cells, &n)) {
+      assay_verify_place here;
+      const assay_verify_row *row = row_of(at, &table, cells, n, rows, &here);
+      if (row == NULL || row->timing == NULL || !row->timing->has_numbers) continue;
+      const char *head = text_under(&table, cells, n, "Head");
+      for (size_t i = 0; i < n && i < table.n_columns; i++)
+        check_precision_cell(&here, table.titles[i], &cells[i], row, head);
+    }
+}
+
+/* --- kernels -------------------------------------------------------------------------------------
+ */
+
+static void check_kernels(const assay_verify_place *at, const char *html,
+                          const assay_verify_rows *rows) {
+  page_table table;
+  page_cell cells[COLUMNS_MAX];
+  size_t n = 0;
+  while (next_table(&html, "kernels", &table))
+    while (next_row(&table, cells, &n)) {
+      assay_verify_place here;
+      char text[32];
+      const assay_verify_row *row = row_of(at, &table, cells, n, rows, &here);
+      if (row == NULL || row->placement == NULL) continue;
+      const assay_result_kernels *kernels =
+          &row->placement->found.kernels; /* checked with its run */
+      assay_verify_text(&here, "Kernels", text_under(&table, cells, n, "Kernels"),
+                        kernels->verdict);
+      snprintf(text, sizeof text, "%" PRId64, kernels->expected);
+      assay_verify_text(&here, "Expected", text_under(&table, cells, n, "Expected"), text);
+      snprintf(text, sizeof text, "%" PRId64, kernels->found);
+      assay_verify_text(&here, "Found", text_under(&table, cells, n, "Found"), text);
+    }
+}
+
 /* --- the summary ---------------------------------------------------------------------------------
  */
 
@@ -579,6 +656,8 @@ void assay_verify_page_check(const assay_verify_place *at, const char *html,
   check_rows(at, html, "mems", rows);
   check_rows(at, html, "places", rows);
   check_heads(at, html, rows);
+  check_precision(at, html, rows);
+  check_kernels(at, html, rows);
   check_summary(at, html, rows);
   check_operators(at, html, rows);
 }

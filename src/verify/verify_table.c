@@ -36,6 +36,7 @@ static const assay_verify_comparison *find_worst(const assay_verify_run *timing)
   if (timing == NULL || !timing->has_numbers) return NULL;
   for (size_t i = 0; i < timing->numbers.n; i++) {
     const assay_verify_comparison *c = &timing->numbers.comparisons[i];
+    if (!c->figures.gate) continue;
     if (worst == NULL || assay_verify_is_worse(c, worst)) worst = c;
   }
   return worst;

@@ -1,10 +1,11 @@
-/* One list of columns gives both tables. */
+/* What 'assay compare' found, in the terminal and in the page: one list of columns gives both. */
 #include "report/pair_table.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "report/cell.h"
+#include "report/page_parts.h"
 
 #define CASE_WIDTH  12
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -69,23 +70,15 @@ static assay_cell as_near(const line *one) {
 }
 
 static const struct {
-  const char *head, *title;
+  const char *head;
   int width;
   line_cell get;
 } columns[] = {
-    {"A-FP32", "largest |A - FP32 reference|", 8, a_f32},
-    {"B-FP32", "largest |B - FP32 reference|", 8, b_f32},
-    {"A-FP64", "largest |A - FP64 reference|", 8, a_f64},
-    {"B-FP64", "largest |B - FP64 reference|", 8, b_f64},
-    {"A-B", "largest |A - B|", 8, a_b},
-    {"over A", "elements of A over tolerance against FP32", 6, over_a},
-    {"over B", "elements of B over tolerance against FP32", 6, over_b},
-    {"A/B", "elements of A over tolerance against B", 6, over_a_b},
-    {"argmax", "rows in which A and B choose another class", 6, argmax_changed},
-    {"margin", "largest margin of B among those rows", 8, argmax_margin},
-    {"A near", "elements of A nearer to FP64", 6, nearer_a},
-    {"B near", "elements of B nearer to FP64", 6, nearer_b},
-    {"same", "elements as near", 6, as_near},
+    {"A-FP32", 8, a_f32},         {"B-FP32", 8, b_f32},    {"A-FP64", 8, a_f64},
+    {"B-FP64", 8, b_f64},         {"A-B", 8, a_b},         {"over A", 6, over_a},
+    {"over B", 6, over_b},        {"A/B", 6, over_a_b},    {"argmax", 6, argmax_changed},
+    {"margin", 8, argmax_margin}, {"A near", 6, nearer_a}, {"B near", 6, nearer_b},
+    {"same", 6, as_near},
 };
 
 /* --- gathering -----------------------------------------------------------------------------------
@@ -198,54 +191,50 @@ void assay_pair_table_put_text(const assay_view *view, const assay_pairs *pairs,
 /* --- page ----------------------------------------------------------------------------------------
  */
 
-static void put_html_cell(const assay_cell *cell, assay_sink *sink) {
-  char shown[ASSAY_CELL_BYTES], exact[ASSAY_CELL_BYTES];
-  assay_cell_read(cell, shown);
-  assay_cell_exact(cell, exact);
-  assay_sink_put(sink, "<td class=\"number\" title=\"");
-  assay_sink_html(sink, exact);
-  assay_sink_put(sink, "\">");
-  assay_sink_html(sink, shown);
-  assay_sink_put(sink, "</td>");
-}
-
 static void put_html_pair(const assay_view *view, const assay_pair *pair, assay_sink *sink) {
-  for (size_t i = 0; i < pair->n_comparisons || (i == 0 && pair->reason != NULL); i++) {
-    assay_sink_put(sink, "<tr><td>");
-    assay_sink_html(sink, pair->a.bundle);
-    assay_sink_put(sink, "</td><td>");
-    assay_sink_html(sink, pair->case_name);
-    assay_sink_put(sink, "</td>");
-    if (pair->reason != NULL) {
-      assay_sink_putf(sink, "<td colspan=\"%zu\">not compared: ", N_OF(columns) + 2);
-      assay_sink_html(sink, pair->reason);
-      assay_sink_put(sink, "</td></tr>\n");
-      return;
-    }
+  if (pair->reason != NULL) return;
+  for (size_t i = 0; i < pair->n_comparisons; i++) {
     line one = make_line(view, pair, i);
-    assay_sink_put(sink, "<td>");
-    assay_sink_html(sink, pair->comparisons[i].head);
-    assay_sink_put(sink, "</td>");
-    for (size_t c = 0; c < N_OF(columns); c++) {
-      assay_cell cell = columns[c].get(&one);
-      put_html_cell(&cell, sink);
-    }
-    assay_sink_putf(sink, "<td>%s</td></tr>\n", identity_of(pair));
+    assay_sink_put(sink, "<tr>");
+    assay_page_text(sink, pair->case_name);
+    assay_page_text(sink, pair->a.bundle);
+    assay_page_text(sink, pair->comparisons[i].head);
+    for (size_t c = 0; c < N_OF(columns); c++) assay_page_cell(sink, columns[c].get(&one));
+    assay_page_text(sink, identity_of(pair));
+    assay_sink_put(sink, "</tr>\n");
   }
 }
 
-void assay_pair_table_put_html(const assay_view *view, const assay_pairs *pairs, assay_sink *sink) {
-  assay_sink_put(sink, "<section id=\"pairs\" aria-labelledby=\"pairs-title\">\n"
-                       "<h2 id=\"pairs-title\">A beside B</h2>\n<p>");
+static void put_missing(const assay_pairs *pairs, assay_sink *sink) {
+  for (size_t i = 0; i < pairs->n; i++) {
+    const assay_pair *pair = &pairs->pairs[i];
+    if (pair->reason == NULL) continue;
+    assay_sink_put(sink, "<p>");
+    assay_sink_html(sink, pair->a.bundle);
+    assay_sink_put(sink, ", ");
+    assay_sink_html(sink, pair->case_name);
+    assay_sink_put(sink, ": not compared: ");
+    assay_sink_html(sink, pair->reason);
+    assay_sink_put(sink, "</p>\n");
+  }
+}
+
+void assay_page_put_pairs(const assay_view *view, assay_sink *sink) {
+  const assay_pairs *pairs = &view->pairs;
+  if (!view->has_pairs) return;
+  assay_sink_put(sink, "<section id=\"pairs\"><h2>A beside B</h2>\n<p>");
   put_what(pairs, sink, assay_sink_html);
-  assay_sink_put(sink, ". A diagnostic: the calls of such a package are too few to be a timing."
-                       "</p>\n<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>"
-                       "<th scope=\"col\">bundle</th><th scope=\"col\">case</th>"
-                       "<th scope=\"col\">head</th>");
-  for (size_t c = 0; c < N_OF(columns); c++)
-    assay_sink_putf(sink, "<th scope=\"col\" title=\"%s\">%s</th>", columns[c].title,
-                    columns[c].head);
-  assay_sink_put(sink, "<th scope=\"col\">graphs</th></tr></thead>\n<tbody>\n");
+  assay_sink_put(sink, ". A diagnostic: each side was called too few times for a timing.</p>\n");
+  put_missing(pairs, sink);
+  assay_page_table_begin(
+      sink, "pairs", "A and B against the references and each other",
+      "Case|Model|Head|#A-FP32|#B-FP32|#A-FP64|#B-FP64|#A-B|#over A|#over B|#A/B|"
+      "#argmax|#margin|#A near|#B near|#same|Graphs");
   for (size_t i = 0; i < pairs->n; i++) put_html_pair(view, &pairs->pairs[i], sink);
-  assay_sink_put(sink, "</tbody></table></div>\n</section>\n");
+  assay_page_table_end(sink);
+  assay_sink_put(sink,
+                 "<p class=\"note\">Largest absolute differences, and elements over "
+                 "tolerance, at valid positions. <em>argmax</em>: rows in which A and B choose "
+                 "another class, <em>margin</em> B's largest among them. <em>near</em>: "
+                 "elements of which that side is nearer to the FP64 reference.</p></section>\n");
 }
