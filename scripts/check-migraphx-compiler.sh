@@ -106,7 +106,7 @@ fi
 compile attention attention
 compile heptv2 heptv2
 compile heptv2-pass-off heptv2 MIGRAPHX_DISABLE_PASSES=eliminate_data_type
-judge attention attention 5 "$negative" "the program has 0 of 5 fused attention kernels"
+judge attention attention 5 "$negative" "expected 5 fused attention kernels, found 0"
 judge heptv2 heptv2 0 "$negative" "pass eliminate_data_type makes"
 judge heptv2-pass-off heptv2 0 pass "complete and consistent evidence"
 echo "$passed passed, $failed failed"
