@@ -314,9 +314,6 @@ static void conclude(const judgement *j) {
   } else if (j->spec->max_copies >= 0 && out->n_copies > (uint64_t)j->spec->max_copies) {
     snprintf(out->reason, sizeof out->reason, "%zu copies between devices, at most %lld allowed",
              out->n_copies, (long long)j->spec->max_copies);
-  } else if (j->spec->unjudged != NULL) {
-    doubt(out, "the runtime requires evidence of %.160s: judge it with 'assay fusion'",
-          j->spec->unjudged);
   } else {
     out->verdict = ASSAY_PLACEMENT_PASS;
   }

@@ -27,9 +27,7 @@ typedef struct assay_placement_spec {
   size_t n_runs;                      /* calls that were profiled */
   const char *const *allowed_cpu_ops; /* shape operations the policy lets run on the CPU */
   size_t n_allowed_cpu_ops;
-  int64_t max_copies;   /* -1: any */
-  const char *unjudged; /* evidence that the runtime requires and that is judged elsewhere, in
-                           words; NULL: none. With it nothing passes here */
+  int64_t max_copies; /* -1: any */
 } assay_placement_spec;
 
 typedef struct assay_placement_count {

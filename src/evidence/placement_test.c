@@ -196,27 +196,6 @@ static void copies_without_a_size_are_unavailable(void **state) {
   assay_buf_reset(&whole);
 }
 
-static void required_evidence_is_not_judged_here(void **state) {
-  (void)state;
-  char path[256];
-  profile_path("cpu-1.32.0-mix17-3runs", path);
-  for (int i = 0; i < 2; ++i) {
-    assay_placement_spec spec = {.profile_path = path,
-                                 .log_path = write_matching_log(path),
-                                 .provider = i == 0 ? CPU : WEBGPU,
-                                 .n_runs = 3,
-                                 .max_copies = -1,
-                                 .unjudged = "flash_attention"};
-    assay_placement p = judge(&spec);
-    if (i == 0)
-      assert_verdict(&p, ASSAY_PLACEMENT_UNKNOWN, "requires evidence of flash_attention");
-    else
-      assert_verdict(&p, ASSAY_PLACEMENT_FAIL, "did not run"); /* that is known */
-    assert_true(p.log_agrees);
-    assay_placement_reset(&p);
-  }
-}
-
 /* --- samples ------------------------------------------------------------------------------------
  */
 
@@ -759,7 +738,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_was_compiled_and_copied_is_counted),
       cmocka_unit_test(copies_without_a_size_are_unavailable),
-      cmocka_unit_test(required_evidence_is_not_judged_here),
       cmocka_unit_test(samples_get_their_verdict),
       cmocka_unit_test(names_that_were_not_escaped_are_repaired_and_noted),
       cmocka_unit_test(allowed_shape_operations_may_run_on_the_cpu),

@@ -44,16 +44,17 @@ assay_status assay_required_judge(const assay_required *question, assay_required
   const assay_fusion_source sources[] = {{.name = "stdout.txt", .path = question->talk_path},
                                          {.name = "log.txt", .path = question->log_path}};
   assay_required_answer answer = {.expected = expected_of(question)};
-  const assay_fusion_spec spec = {.sources = sources,
-                                  .n_sources = 2,
-                                  .kind = question->flash_attention ? ASSAY_FUSION_DISPATCH
-                                                                    : ASSAY_FUSION_MIGRAPHX,
-                                  .expect_fused = answer.expected,
-                                  .n_calls = question->n_calls,
-                                  .n_elems = question->n_elems,
-                                  .allowed = question->flash_attention ? flash : NULL,
-                                  .n_allowed = question->flash_attention ? 1 : 0,
-                                  .graph_sha256 = question->graph_sha256};
+  const assay_fusion_spec spec = {
+      .sources = sources,
+      .n_sources = 2,
+      .kind = question->flash_attention ? ASSAY_FUSION_DISPATCH : ASSAY_FUSION_MIGRAPHX,
+      .expect_fused = answer.expected,
+      .n_calls = question->n_calls,
+      .n_elems = question->n_elems,
+      .n_programs = question->flash_attention ? 0 : 1, /* a session compiles its graph once */
+      .allowed = question->flash_attention ? flash : NULL,
+      .n_allowed = question->flash_attention ? 1 : 0,
+      .graph_sha256 = question->graph_sha256};
   assay_fusion fusion = {0};
   ASSAY_TRY(assay_fusion_judge(&spec, &fusion, err));
   answer.verdict = fusion.verdict;

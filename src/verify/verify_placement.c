@@ -221,7 +221,7 @@ static assay_verdict conclude(const evidence *e) {
   if (e->out->doubt != NULL) return ASSAY_VERDICT_UNKNOWN;
   bool all_there = f->n_offenders == 0 && f->n_on_provider > 0;
   if (!all_there || (max_copies >= 0 && f->n_copies > max_copies)) return ASSAY_VERDICT_FAIL;
-  return e->policy->requires_evidence ? ASSAY_VERDICT_UNKNOWN : ASSAY_VERDICT_PASS;
+  return ASSAY_VERDICT_PASS;
 }
 
 static assay_status derive(evidence *e, assay_error *err) {

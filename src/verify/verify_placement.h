@@ -17,8 +17,7 @@ typedef struct assay_verify_policy {
   int64_t n_runs;
   char **allowed_cpu_ops;
   size_t n_allowed_cpu_ops;
-  int64_t max_copies;     /* -1: any */
-  bool requires_evidence; /* that is judged elsewhere: nothing passes here */
+  int64_t max_copies; /* -1: any */
 } assay_verify_policy;
 
 /* Everything of assay_result_placement but its reason; the provider is NULL. Released with

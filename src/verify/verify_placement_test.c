@@ -59,8 +59,6 @@ static assay_verdict verdict_of(assay_placement_verdict verdict) {
   fail_msg("%s: " #member ": %lld by the evidence, %lld derived", what, (long long)judged.member,  \
            (long long)derived.figures.member)
 
-static bool requires_evidence; /* of compare: what the runtime asks for beside placement */
-
 /* Judges the first n bytes of profile beside the first m of log, both ways. */
 static assay_verdict compare(const char *what, const assay_buf *profile, size_t n,
                              const assay_buf *log, size_t m, const char *provider, size_t n_runs) {
@@ -75,8 +73,6 @@ static assay_verdict compare(const char *what, const assay_buf *profile, size_t 
                                .n_runs = n_runs,
                                .max_copies = -1};
   assay_verify_policy policy = {.provider = provider, .n_runs = (int64_t)n_runs, .max_copies = -1};
-  spec.unjudged = requires_evidence ? "flash_attention" : NULL;
-  policy.requires_evidence = requires_evidence;
   assay_placement judged = {0};
   assay_verify_placement derived = {0};
   assert_int_equal(assay_placement_judge(&spec, &judged, NULL), ASSAY_OK);
@@ -181,15 +177,6 @@ static void agrees_on_profiles_cut_anywhere(void **state) {
   assay_buf_reset(&log);
 }
 
-static void agrees_that_required_evidence_passes_nowhere(void **state) {
-  (void)state;
-  requires_evidence = true;
-  n_passed = 0;
-  for_pairs(compare_whole);
-  requires_evidence = false;
-  assert_int_equal(n_passed, 0);
-}
-
 static void agrees_on_logs_cut_anywhere(void **state) {
   (void)state;
   assay_buf profile = read_all(TESTDATA "profile/dnnl-1.23.2-mix17.json");
@@ -224,7 +211,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(agrees_on_every_profile_with_every_log),
       cmocka_unit_test(agrees_on_profiles_cut_anywhere),
-      cmocka_unit_test(agrees_that_required_evidence_passes_nowhere),
       cmocka_unit_test(agrees_on_logs_cut_anywhere),
       cmocka_unit_test(survives_flipped_bits),
   };
