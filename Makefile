@@ -12,6 +12,7 @@
 #   make bench         evaluator and readers against PyTorch and others, harness against a bare loop, sampler
 #   make chaos         kills a small campaign at 50 random moments and completes it again (COUNT=50 SEED=…)
 #   make flip          changes a finished package in 500 places; verify must name the file each time (COUNT=500 SEED=…)
+#   make page-check    report pages in a browser (chromium, axe-core), with pictures of them in page-check/
 #   make fuzz          long fuzzing (FUZZ_SECONDS=60 for each parser)
 #   make clean         removes what was built and measured; keeps deps/
 #
@@ -19,7 +20,7 @@
 
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: all deps build check check-device check-migraphx-compiler providers demo campaign-cpu campaign-forms bench chaos flip fuzz clean
+.PHONY: page-check all deps build check check-device check-migraphx-compiler providers demo campaign-cpu campaign-forms bench chaos flip fuzz clean
 
 DEMO     := demo
 RUNTIME  ?= cpu
@@ -68,8 +69,11 @@ chaos: build
 flip: build
 	@scripts/flip.sh
 
+page-check: build
+	@scripts/page-check.sh
+
 fuzz: deps
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 clean:
-	rm -rf build build-san build-clang build-fuzz $(DEMO) $(CAMPAIGN) campaign-forms chaos-failed check-device check-migraphx
+	rm -rf build build-san build-clang build-fuzz $(DEMO) $(CAMPAIGN) campaign-forms chaos-failed check-device check-migraphx page-check

@@ -211,18 +211,53 @@ static void put_summary_row(const assay_view_group *group, assay_sink *sink) {
   assay_sink_put(sink, "</tr>\n");
 }
 
+#define TOLERANCES_MAX 16 /* of one group that are told here; the table of heads has all */
+
+/* A verdict rests on them: those that are not the default are told beside it. */
+static void put_tolerances(const assay_view *view, assay_sink *sink) {
+  bool any = false;
+  for (size_t g = 0; g < view->n_groups; g++) {
+    assay_tolerance found[TOLERANCES_MAX];
+    size_t n = assay_table_tolerances(view, g, found, TOLERANCES_MAX);
+    for (size_t i = 0; i < n && i < TOLERANCES_MAX; i++) {
+      char atol[ASSAY_CELL_BYTES], rtol[ASSAY_CELL_BYTES];
+      assay_cell_shortest(found[i].atol, atol);
+      assay_cell_shortest(found[i].rtol, rtol);
+      assay_sink_put(sink, any ? "" : "<p>Tolerances other than the default were used:</p><ul>\n");
+      any = true;
+      assay_sink_put(sink, "<li>");
+      assay_sink_html(sink, view->groups[g].bundle);
+      assay_sink_put(sink, " on ");
+      assay_sink_html(sink, view->groups[g].runtime);
+      assay_sink_put(sink, ": ");
+      assay_sink_html(sink, found[i].head);
+      assay_sink_putf(sink, " atol %s rtol %s (default %g, %g)</li>\n", atol, rtol,
+                      ASSAY_DEFAULT_ATOL, ASSAY_DEFAULT_RTOL);
+    }
+  }
+  if (any) assay_sink_put(sink, "</ul>\n");
+}
+
 void assay_page_put_summary(const assay_view *view, assay_sink *sink) {
   assay_sink_put(sink, "<section id=\"summary\"><h2>Summary</h2>\n");
   assay_page_table_begin(
       sink, "sum", "Verdict for each model on each runtime",
       "Model|Runtime|Verdict|#Cases passed|Inputs|Precision|#Worst error|#Multiple of tolerance|"
       "Where it is|#p50, fastest – slowest case|ONNX Runtime|Provider");
-  for (size_t g = 0; g < view->n_groups; g++) put_summary_row(&view->groups[g], sink);
+  for (int passed = 0; passed < 2; passed++) {
+    for (size_t g = 0; g < view->n_groups; g++) {
+      const assay_view_group *group = &view->groups[g];
+      if ((group->n_passed == group->n_rows) == (passed == 1)) put_summary_row(group, sink);
+    }
+  }
   assay_page_table_end(sink);
+  put_tolerances(view, sink);
   assay_sink_put(
       sink,
-      "<p class=\"note\">Controlled inputs (sweeps and batches) and inputs that users brought are "
-      "judged apart, and so are models of different precision; nothing is pooled over them. The "
+      "<p class=\"note\">What failed comes first. Controlled inputs (sweeps and batches), events "
+      "of "
+      "data sets and inputs that users brought are judged apart, and so are models of different "
+      "precision; nothing is pooled over them. The "
       "worst "
       "error is the element that comes nearest to its tolerance, or exceeds it "
       "most.</p></section>\n");

@@ -150,25 +150,27 @@ static size_t put_memory_time(const assay_tensor *rows, size_t column, assay_sin
   return n;
 }
 
-/* Grounds of the phases in greys that get lighter, with their names in them where they have room.
+/* Grounds of the phases in two greys (page.css has their like for dark pages), with their names in
+ * them where they have room.
  */
 static void put_phases(const assay_tensor *rows, const assay_result_memory *memory, double end_s,
                        bool named, assay_sink *body) {
   const struct {
     const char *name, *ground;
     int64_t from_ns, to_ns;
-  } phases[] = {{"before the session", "#ffffff", assay_tensor_i64(rows)[0], memory->session_ns},
+  } phases[] = {{"before the session", "", assay_tensor_i64(rows)[0], memory->session_ns},
                 {"session, first call", "#d9d9d9", memory->session_ns, memory->warm_ns},
                 {"warm calls", "#f0f0f0", memory->warm_ns, memory->end_ns},
-                {"after", "#ffffff", memory->end_ns, 0}};
+                {"after", "", memory->end_ns, 0}};
   for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
     if (phases[i].from_ns == 0) return; /* the process did not come so far */
     double from = seconds(rows, phases[i].from_ns);
     double to = phases[i].to_ns ? seconds(rows, phases[i].to_ns) : end_s;
-    assay_sink_putf(body,
-                    "set object %zu rectangle from %.6f, graph 0 to %.6f, graph 1 behind "
-                    "fillcolor rgb \"%s\" fillstyle solid 1 noborder\n",
-                    i + 1, from, to, phases[i].ground);
+    if (phases[i].ground[0])
+      assay_sink_putf(body,
+                      "set object %zu rectangle from %.6f, graph 0 to %.6f, graph 1 behind "
+                      "fillcolor rgb \"%s\" fillstyle solid 1 noborder\n",
+                      i + 1, from, to, phases[i].ground);
     if (i)
       assay_sink_putf(body,
                       "set arrow %zu from %.6f, graph 0 to %.6f, graph 1 nohead dt 2 lw "

@@ -23,6 +23,9 @@ static bool is_of_a_run(const assay_verify_scene *scene, const assay_verify_run 
   char name[128];
   for (size_t i = 0; i < scene->package->n_runs; i++) {
     const char *sha256 = graph_of(&runs[i]);
+    /* Of a run whose result cannot be read it is the one that its bundle has. */
+    if (sha256 == NULL && !runs[i].is_there && runs[i].manifest_case != NULL)
+      sha256 = runs[i].manifest_case->model.sha256;
     if (sha256 == NULL) continue;
     name_of(sha256, name);
     if (strcmp(name, file) == 0) return true;
