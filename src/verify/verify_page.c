@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "package/pairs.h"
 #include "verify/verify_report.h"
 
 #define CELL_BYTES  1024
@@ -481,6 +482,102 @@ static void check_kernels(const assay_verify_place *at, const char *html,
     }
 }
 
+/* --- pairs ---------------------------------------------------------------------------------------
+ */
+
+static const assay_pair *find_pair(const assay_pairs *pairs, const char *bundle, const char *name) {
+  for (size_t i = 0; i < pairs->n; i++)
+    if (strcmp(pairs->pairs[i].a.bundle, bundle) == 0 &&
+        strcmp(pairs->pairs[i].case_name, name) == 0)
+      return &pairs->pairs[i];
+  return NULL;
+}
+
+/* A side against one of its references: the largest error, or how many elements are over. */
+static void set_of_side(const assay_verify_rows *rows, const assay_pairs_side *side,
+                        const char *case_name, const char *head, const char *reference, bool over,
+                        assay_verify_cell *out) {
+  const assay_verify_row *row =
+      assay_verify_rows_find(rows, side->runtime, side->bundle, case_name);
+  const assay_verify_comparison *c =
+      row != NULL ? assay_verify_row_comparison(row, head, reference) : NULL;
+  if (c != NULL)
+    (void)assay_verify_head_cell(c, &c->figures, over ? "n_over" : "max_abs_error", out);
+}
+
+/* Figures of compare/pairs.json are derived by verify_pairs.c; here the page is held against them.
+ */
+static void check_pair_cell(const assay_verify_place *at, const char *title, const page_cell *found,
+                            const assay_verify_rows *rows, const assay_pair *pair,
+                            const assay_result_comparison *c) {
+  const char *name = pair->case_name, *head = c->head;
+  const assay_pairs_nearer *nearer = NULL;
+  assay_verify_cell cell = {0};
+  for (size_t i = 0; i < pair->n_nearer; i++)
+    if (strcmp(pair->nearer[i].head, head) == 0) nearer = &pair->nearer[i];
+  bool like = c->same_shape && c->same_dtype, classes = strcmp(c->kind, "classes") == 0;
+  const struct {
+    const char *title;
+    bool there;
+    int64_t count;
+  } counts[] = {{"A/B", like, c->n_over},
+                {"argmax", classes, c->n_argmax_changed},
+                {"A near", nearer != NULL, nearer != NULL ? nearer->n_a : 0},
+                {"B near", nearer != NULL, nearer != NULL ? nearer->n_b : 0},
+                {"same", nearer != NULL, nearer != NULL ? nearer->n_same : 0}};
+  bool is_known = true;
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    if (strcmp(title, counts[i].title) != 0) continue;
+    if (counts[i].there)
+      cell = (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_COUNT, .count = counts[i].count};
+    check_figure(at, title, found, &cell);
+    return;
+  }
+  if (strcmp(title, "A-FP32") == 0 || strcmp(title, "over A") == 0)
+    set_of_side(rows, &pair->a, name, head, "f32", title[0] == 'o', &cell);
+  else if (strcmp(title, "B-FP32") == 0 || strcmp(title, "over B") == 0)
+    set_of_side(rows, &pair->b, name, head, "f32", title[0] == 'o', &cell);
+  else if (strcmp(title, "A-FP64") == 0)
+    set_of_side(rows, &pair->a, name, head, "f64", false, &cell);
+  else if (strcmp(title, "B-FP64") == 0)
+    set_of_side(rows, &pair->b, name, head, "f64", false, &cell);
+  else if (strcmp(title, "A-B") == 0 && like)
+    cell = (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_REAL, .real = c->max_abs};
+  else if (strcmp(title, "margin") == 0 && c->n_argmax_changed > 0)
+    cell =
+        (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_REAL, .real = c->argmax_changed_max_margin};
+  else
+    is_known = strcmp(title, "A-B") == 0 || strcmp(title, "margin") == 0;
+  if (is_known) check_figure(at, title, found, &cell);
+}
+
+static void check_pairs(const assay_verify_place *at, const char *html,
+                        const assay_verify_rows *rows) {
+  page_table table;
+  page_cell cells[COLUMNS_MAX];
+  assay_pairs pairs = {0};
+  size_t n = 0;
+  if (rows->n == 0 || !assay_pairs_are_there(rows->items[0].scene->path) ||
+      assay_pairs_read(rows->items[0].scene->path, &pairs, NULL))
+    return; /* what is wrong with the file is said of itself */
+  while (next_table(&html, "pairs", &table))
+    while (next_row(&table, cells, &n)) {
+      assay_verify_place here = *at;
+      const char *head = text_under(&table, cells, n, "Head");
+      const assay_pair *pair = find_pair(&pairs, text_under(&table, cells, n, "Model"),
+                                         text_under(&table, cells, n, "Case"));
+      const assay_result_comparison *c = NULL;
+      for (size_t i = 0; pair != NULL && i < pair->n_comparisons; i++)
+        if (strcmp(pair->comparisons[i].head, head) == 0) c = &pair->comparisons[i];
+      snprintf(here.within, sizeof here.within,
+               "pairs %.100s %.60s: ", pair != NULL ? pair->case_name : "", head);
+      assay_verify_holds(&here, "row", c != NULL, "a pair of compare/pairs.json", "another");
+      for (size_t i = 0; c != NULL && i < n && i < table.n_columns; i++)
+        check_pair_cell(&here, table.titles[i], &cells[i], rows, pair, c);
+    }
+  assay_pairs_reset(&pairs);
+}
+
 /* --- the summary ---------------------------------------------------------------------------------
  */
 
@@ -658,6 +755,7 @@ void assay_verify_page_check(const assay_verify_place *at, const char *html,
   check_heads(at, html, rows);
   check_precision(at, html, rows);
   check_kernels(at, html, rows);
+  check_pairs(at, html, rows);
   check_summary(at, html, rows);
   check_operators(at, html, rows);
 }
