@@ -1,7 +1,8 @@
 #!/bin/sh
 # scripts/fuzz.sh SECONDS [NAME...]: runs each fuzzer (or those named) that long under the address and undefined-behaviour
-# sanitizers. It begins with the corpus of the tests and with FUZZ_CORPUS/NAME (default build-fuzz/corpus), where what it finds new is
-# kept: run again, it goes on from there. FUZZ_CORPUS/runs.txt adds up seconds and executions. A crash stops with its file named.
+# sanitizers. It begins with the corpus of the tests and with FUZZ_CORPUS/NAME (default build-fuzz/corpus), where what it finds
+# new is kept: run again, it goes on from there. FUZZ_CORPUS/runs.txt adds up seconds and executions. A crash stops with its file
+# named.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=$1

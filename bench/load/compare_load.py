@@ -191,8 +191,8 @@ class Bench:
         ours.close()
         readers.close()
         version = f"{folder}/bench_zstd_1/1.0.0"
-        self.cold("zstd, group size 1: one event, TFDS", self.our_command, f"event 1 {version}", self.reader_command, f"event 1 {version}")
-        self.cold("zstd, group size 1: all events, TFDS", self.our_command, f"events {version}", self.reader_command, f"events {version}")
+        for what, line in (("one event", f"event 1 {version}"), ("all events", f"events {version}")):
+            self.cold(f"zstd, group size 1: {what}, TFDS", self.our_command, line, self.reader_command, line)
 
     def dataset_memory(self, folder):
         for codec in ("uncompressed", "zstd"):
@@ -226,7 +226,8 @@ def main():
         print("\nPeak resident memory of a process, mapped files among it:\n", flush=True)
         bench.checkpoint_memory(path)
         bench.dataset_memory(folder)
-    print(f"\nMedians of {options.rounds} rounds, the sides in turn on one processor; the ratio's noise is twice the error of its median.")
+    print(f"\nMedians of {options.rounds} rounds, the sides in turn on one processor.")
+    print("The noise of a ratio is twice the error of its median.")
     print(f"Load average before {load[0]:.2f}, after {os.getloadavg()[0]:.2f}; {os.cpu_count()} processors.")
     for row in bench.rows:
         if row.verdict == "slower":
