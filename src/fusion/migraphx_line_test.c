@@ -68,8 +68,8 @@ static void other_lines_are_no_instructions(void **state) {
       "@9 = @return(@8",
       "a = b -> c",
       "MIGRAPHX_TRACE_COMPILE=1\\ ",
-      "@1 = relu(x) -> half_type, {1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}, "
-      "{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}",
+      ("@1 = relu(x) -> half_type, {1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}, "
+       "{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}"), /* 17 dimensions */
       "@1 = relu(x) -> half_type, {99999999999999999999}, {1}",
   };
   assay_migraphx_instr instr;

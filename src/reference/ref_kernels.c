@@ -133,29 +133,47 @@ static void exp_shifted(real *x, const real *shift, int64_t n) {
 
 /* ---- norms ---- */
 
+/* As many doubles as a vector has lanes. */
+typedef double wide __attribute__((vector_size(LANES * 8)));
+
+static double wide_sum(wide v) {
+  double lanes[LANES];
+  memcpy(lanes, &v, sizeof v);
+  for (int64_t half = LANES / 2; half > 0; half /= 2) {
+    for (int64_t i = 0; i < half; i++) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+
+/* In double, and rounded once: statistics and normalisation of FP32 in FP32 are the largest part of
+ * what an evaluation in it loses. */
 static void layer_norm(const real *x, const real *weight, const real *bias, int64_t rows,
                        int64_t cols, real *out) {
-  const real eps = (real)1e-5;
-  int64_t whole = cols - cols % LANES, rest = cols % LANES;
+  const double eps = 1e-5;
+  int64_t whole = cols - cols % LANES;
   for (int64_t row = 0; row < rows; row++, x += cols, out += cols) {
-    vec sum = load_part(x + whole, rest);
-    for (int64_t i = 0; i < whole; i += LANES) sum += vec_load(x + i);
-    real mean = vec_sum(sum) / (real)cols;
+    wide sums = {0}, squares = {0};
+    double sum = 0, square = 0;
+    for (int64_t i = 0; i < whole; i += LANES)
+      sums += __builtin_convertvector(vec_load(x + i), wide);
+    for (int64_t i = whole; i < cols; i++) sum += (double)x[i];
+    double mean = (wide_sum(sums) + sum) / (double)cols;
 
-    vec squares = {0};
-    real tail = 0;
     for (int64_t i = 0; i < whole; i += LANES) {
-      vec difference = vec_load(x + i) - mean;
+      wide difference = __builtin_convertvector(vec_load(x + i), wide) - mean;
       squares += difference * difference;
     }
-    for (int64_t i = whole; i < cols; i++) tail += (x[i] - mean) * (x[i] - mean);
-    real scale = 1 / SIMD_LIBM(sqrt)((vec_sum(squares) + tail) / (real)cols + eps);
+    for (int64_t i = whole; i < cols; i++) square += ((double)x[i] - mean) * ((double)x[i] - mean);
+    double scale = 1 / sqrt((wide_sum(squares) + square) / (double)cols + eps);
 
     for (int64_t i = 0; i < whole; i += LANES) {
-      vec normalised = (vec_load(x + i) - mean) * scale;
-      vec_store(out + i, normalised * vec_load(weight + i) + vec_load(bias + i));
+      wide normalised = (__builtin_convertvector(vec_load(x + i), wide) - mean) * scale;
+      wide y = normalised * __builtin_convertvector(vec_load(weight + i), wide) +
+               __builtin_convertvector(vec_load(bias + i), wide);
+      vec_store(out + i, __builtin_convertvector(y, vec));
     }
-    for (int64_t i = whole; i < cols; i++) out[i] = (x[i] - mean) * scale * weight[i] + bias[i];
+    for (int64_t i = whole; i < cols; i++)
+      out[i] = (real)(((double)x[i] - mean) * scale * (double)weight[i] + (double)bias[i]);
   }
 }
 

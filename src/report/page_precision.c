@@ -17,7 +17,7 @@ static bool is_comparable(const assay_result_comparison *c) {
 }
 
 double assay_view_explained(const assay_view_head *head) {
-  if (!is_comparable(head->same) || !is_comparable(head->f64)) return NAN;
+  if (!is_comparable(head->same) || !is_comparable(head->f64)) return (double)NAN;
   double all = head->f64->rmse, rest = head->same->rmse;
   return all > 0 ? 1 - rest / all * (rest / all) : (double)NAN;
 }
