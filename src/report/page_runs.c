@@ -395,8 +395,9 @@ static void put_memory_gaps(const assay_view *view, size_t g, assay_sink *sink) 
     assay_sink_html(sink, view->groups[g].bundle);
     assay_sink_put(sink, " on ");
     assay_sink_html(sink, view->groups[g].runtime);
-    assay_sink_putf(sink, ", %zu of %zu cases: no memory of %s: ", gaps[i].n_rows,
-                    view->groups[g].n_rows, gaps[i].of_devices ? "a device" : "the process");
+    assay_sink_putf(sink, ": no memory of %s in %zu of %zu cases: ",
+                    gaps[i].of_devices ? "a device" : "the process", gaps[i].n_rows,
+                    view->groups[g].n_rows);
     assay_sink_html(sink, gaps[i].reason);
     assay_sink_put(sink, "</li>\n");
   }

@@ -56,7 +56,7 @@ static char next_char(const char **at) {
 }
 
 /* Text from `at` to `end` without tags. */
-static void plain(const char *at, const char *end, char *out, size_t out_bytes) {
+void assay_verify_page_plain(const char *at, const char *end, char *out, size_t out_bytes) {
   size_t n = 0;
   while (at < end && n + 1 < out_bytes) {
     if (*at == '<') {
@@ -80,12 +80,13 @@ static const char *read_cell(const char *at, const char *end, page_cell *out) {
   if (title != NULL) {
     title += strlen(" title=\"");
     const char *stop = strchr(title, '"');
-    plain(title, stop != NULL && stop < open ? stop : open, out->title, sizeof out->title);
+    assay_verify_page_plain(title, stop != NULL && stop < open ? stop : open, out->title,
+                            sizeof out->title);
   }
   const char *small = find(open, close, "<br>"), *other = find(open, close, "<small>");
   if (small == NULL || (other != NULL && other < small)) small = other;
-  plain(open + 1, small != NULL ? small : close, out->text, sizeof out->text);
-  if (small != NULL) plain(small, close, out->small, sizeof out->small);
+  assay_verify_page_plain(open + 1, small != NULL ? small : close, out->text, sizeof out->text);
+  if (small != NULL) assay_verify_page_plain(small, close, out->small, sizeof out->small);
   return close + strlen("</th>");
 }
 
@@ -100,7 +101,8 @@ static bool next_table(const char **at, const char *class_name, page_table *out)
   if (body == NULL) return false;
   const char *caption = find(begin, head, "<caption>");
   const char *caption_end = caption != NULL ? find(caption, head, "</caption>") : NULL;
-  if (caption_end != NULL) plain(caption, caption_end, out->caption, sizeof out->caption);
+  if (caption_end != NULL)
+    assay_verify_page_plain(caption, caption_end, out->caption, sizeof out->caption);
   for (const char *th = find(head, body, "<th "); th != NULL && out->n_columns < COLUMNS_MAX;
        th = find(th, body, "<th ")) {
     page_cell cell;
@@ -648,6 +650,27 @@ static void check_range(const assay_verify_place *at, const char *title, const p
   check(at, title, &cell, assay_verify_cell_is_read(&cell, high), found->text);
 }
 
+/* "momentum in b1-n100 at [0,24,4], against f32", and what follows where nothing can be compared.
+ */
+static void check_place_of_worst(const assay_verify_place *at, const char *title,
+                                 const page_cell *found, const assay_verify_row *row) {
+  char expected[1024] = "nothing was compared", place[256] = "";
+  if (row != NULL && row->worst != NULL) {
+    assay_verify_cell index;
+    get_column(row, "worst_index", &index);
+    if (index.kind == ASSAY_VERIFY_CELL_COUNT)
+      assay_verify_index_text(row->worst->figures.shape, index.count, place, sizeof place);
+    snprintf(expected, sizeof expected, "%.300s in %.300s%s%s, against %s", row->worst->head,
+             row->case_name, place[0] != '\0' ? " at " : "", place, row->worst->reference);
+  }
+  assay_verify_cell cell = {.kind = ASSAY_VERIFY_CELL_TEXT};
+  char text[CELL_BYTES];
+  memcpy(text, found->text, sizeof text);
+  if (place[0] == '\0' && strlen(text) > strlen(expected)) text[strlen(expected)] = '\0';
+  snprintf(cell.text, sizeof cell.text, "%s", expected);
+  check(at, title, &cell, assay_verify_cell_is_exact(&cell, text), found->text);
+}
+
 static void check_summary_row(const assay_verify_place *at, const page_table *table,
                               const page_cell *cells, size_t n, const group *g) {
   char expected[64];
@@ -662,7 +685,23 @@ static void check_summary_row(const assay_verify_place *at, const page_table *ta
     if (strcmp(title, "Multiple of tolerance") == 0)
       check_worst_figure(at, title, &cells[i], g->worst, "worst_tolerance_multiple");
     if (strncmp(title, "p50", 3) == 0) check_range(at, title, &cells[i], g);
+    if (strcmp(title, "Where it is") == 0) check_place_of_worst(at, title, &cells[i], g->worst);
   }
+}
+
+/* What the rows of one model on one runtime have in common: one of them says so. */
+static void check_common(const assay_verify_place *at, const char *title, const char *found,
+                         const char *column, const assay_verify_rows *rows, const char *runtime,
+                         const char *bundle) {
+  bool said = is_absent(found);
+  for (size_t i = 0; i < rows->n && !said; i++) {
+    const assay_verify_row *row = &rows->items[i];
+    assay_verify_cell cell;
+    if (strcmp(row->runtime, runtime) != 0 || strcmp(row->bundle, bundle) != 0) continue;
+    get_column(row, column, &cell);
+    said = assay_verify_cell_is_exact(&cell, found);
+  }
+  assay_verify_holds(at, title, said, "what one of its cases says", found);
 }
 
 static void check_summary(const assay_verify_place *at, const char *html,
@@ -682,6 +721,12 @@ static void check_summary(const assay_verify_place *at, const char *html,
       if (!sum_up(rows, runtime, bundle, inputs, &g)) continue;
       assay_verify_holds(&here, "row", g.n > 0, "cases of the campaign", "others");
       check_summary_row(&here, &table, cells, n, &g);
+      check_common(&here, "Precision", text_under(&table, cells, n, "Precision"), "precision", rows,
+                   runtime, bundle);
+      check_common(&here, "Provider", text_under(&table, cells, n, "Provider"), "provider", rows,
+                   runtime, bundle);
+      check_common(&here, "ONNX Runtime", text_under(&table, cells, n, "ONNX Runtime"),
+                   "library_version", rows, runtime, bundle);
     }
 }
 
@@ -746,8 +791,132 @@ static void check_operators(const assay_verify_place *at, const char *html,
   }
 }
 
-void assay_verify_page_check(const assay_verify_place *at, const char *html,
-                             const assay_verify_rows *rows) {
+/* --- the evidence --------------------------------------------------------------------------------
+ */
+
+static const assay_verify_run *run_of_file(const assay_verify_rows *rows, const char *file) {
+  for (size_t r = 0; r < rows->n; r++) {
+    const assay_verify_run *runs[] = {rows->items[r].timing, rows->items[r].placement};
+    for (size_t i = 0; i < 2; i++) {
+      size_t n = runs[i] != NULL ? strlen(runs[i]->planned->folder) : 0;
+      if (n > 0 && strncmp(file, runs[i]->planned->folder, n) == 0 &&
+          strcmp(file + n, "/result.json") == 0)
+        return runs[i];
+    }
+  }
+  return NULL;
+}
+
+/* "exit 0", "signal 9, timed out", or nothing. */
+static void end_of(const assay_result_process *p, char out[64]) {
+  out[0] = '\0';
+  if (p->known && p->exited) snprintf(out, 64, "exit %d", p->exit_code);
+  if (p->known && !p->exited)
+    snprintf(out, 64, "signal %d%s", p->signal, p->timed_out ? ", timed out" : "");
+}
+
+/* What the campaign wrote down of the process; recorded, so that the result is the evidence. */
+static void check_raw_cell(const assay_verify_scene *scene, const assay_verify_place *at,
+                           const char *title, const page_cell *found, const char *file,
+                           const assay_verify_run *run) {
+  const assay_result *result = &run->found;
+  const assay_result_process *process = &result->process;
+  const assay_tree_entry *entry = assay_tree_find(scene->sums, file);
+  assay_verify_cell cell = {0};
+  char end[64];
+  end_of(process, end);
+  if (strcmp(title, "Status") == 0)
+    assay_verify_text(at, title, found->text, assay_result_status_name(result->status));
+  if (strcmp(title, "Process") == 0 && end[0] != '\0')
+    assay_verify_text(at, title, found->text, end);
+  if (strcmp(title, "Started") == 0 && result->started_at[0] != '\0')
+    assay_verify_text(at, title, found->text, result->started_at);
+  if (strcmp(title, "SHA-256") == 0 && entry != NULL)
+    assay_verify_text(at, title, found->text, entry->sha256);
+  if (!process->known) return;
+  if (strcmp(title, "Elapsed") == 0) {
+    cell = (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_TIME, .real = (double)process->elapsed_ns};
+    check_figure(at, title, found, &cell);
+  } else if (strcmp(title, "Peak RSS (MiB)") == 0 && process->max_rss_bytes > 0) {
+    char with_unit[64];
+    cell = (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_SIZE, .count = process->max_rss_bytes};
+    snprintf(with_unit, sizeof with_unit, "%.50s MiB", found->text);
+    check(at, title, &cell, assay_verify_cell_is_read(&cell, with_unit), found->text);
+    assay_verify_int(at, title, strtoll(found->title, NULL, 10), process->max_rss_bytes);
+  }
+}
+
+static void check_raw(const assay_verify_scene *scene, const assay_verify_place *at,
+                      const char *html, const assay_verify_rows *rows) {
+  page_table table;
+  page_cell cells[COLUMNS_MAX];
+  size_t n = 0;
+  while (next_table(&html, "raw", &table))
+    while (next_row(&table, cells, &n)) {
+      const char *file = text_under(&table, cells, n, "File");
+      const assay_verify_run *run = run_of_file(rows, file);
+      assay_verify_place here = *at;
+      snprintf(here.within, sizeof here.within, "%.200s: ", file);
+      for (size_t i = 0; run != NULL && run->is_there && i < n && i < table.n_columns; i++)
+        check_raw_cell(scene, &here, table.titles[i], &cells[i], file, run);
+    }
+}
+
+/* The file that an address "../runs/a%20b" leads to, from report/. */
+static void file_of_address(const char *at, const char *end, char *out, size_t out_bytes) {
+  size_t n = 0;
+  at += strncmp(at, "../", 3) == 0 ? 3 : 0;
+  for (; at < end && n + 1 < out_bytes; at++) {
+    char hex[3] = {0};
+    if (*at != '%' || end - at < 3) {
+      out[n++] = *at;
+      continue;
+    }
+    memcpy(hex, at + 1, 2);
+    out[n++] = (char)strtol(hex, NULL, 16);
+    at += 2;
+  }
+  out[n] = '\0';
+}
+
+/* A link that tells a digest leads to a file that has it. */
+static void check_links(const assay_verify_scene *scene, const assay_verify_place *at,
+                        const char *html) {
+  static const char middle[] = "\" title=\"SHA-256 ";
+  const char *end = html + strlen(html);
+  for (const char *a = find(html, end, "<a href=\"../"); a != NULL;
+       a = find(a + 9, end, "<a href=\"../")) {
+    char file[1200], digest[80];
+    const char *address = a + strlen("<a href=\""), *quote = strchr(address, '"');
+    if (quote == NULL || strncmp(quote, middle, sizeof middle - 1) != 0) continue;
+    file_of_address(address, quote, file, sizeof file);
+    snprintf(digest, sizeof digest, "%.64s", quote + sizeof middle - 1);
+    const assay_tree_entry *entry = assay_tree_find(scene->sums, file);
+    assay_verify_place here = *at;
+    snprintf(here.within, sizeof here.within, "%.300s: ", file);
+    assay_verify_text(&here, "link", digest, entry != NULL ? entry->sha256 : "");
+  }
+}
+
+/* Lists: tolerances, and why there is no memory. */
+static void check_lists(const assay_verify_place *at, const char *html,
+                        const assay_verify_rows *rows) {
+  int64_t n_told = 0;
+  const char *end = html + strlen(html);
+  for (const char *li = find(html, end, "<li>"); li != NULL; li = find(li + 4, end, "<li>")) {
+    char line[2304];
+    const char *close = find(li, end, "</li>");
+    assay_verify_page_plain(li, close != NULL ? close : end, line, sizeof line);
+    if (strstr(line, "</") == NULL) n_told += assay_verify_line_check(at, line, rows);
+  }
+  assay_verify_tolerances_check(at, n_told, rows);
+}
+
+void assay_verify_page_check(const assay_verify_scene *scene, const assay_verify_place *at,
+                             const char *html, const assay_verify_rows *rows) {
+  check_raw(scene, at, html, rows);
+  check_links(scene, at, html);
+  check_lists(at, html, rows);
   check_rows(at, html, "runs", rows);
   check_rows(at, html, "times", rows);
   check_rows(at, html, "mems", rows);

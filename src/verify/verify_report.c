@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "verify/verify_grid.h"
+#include "verify/verify_setup.h"
 
 #define TABLE_MAX_BYTES ((size_t)1 << 30)
 #define SHOWN_BYTES     640
@@ -435,26 +436,41 @@ static bool is_gap_of(const char *line, const assay_verify_rows *rows) {
   return false;
 }
 
+bool assay_verify_line_check(const assay_verify_place *at, const char *line,
+                             const assay_verify_rows *rows) {
+  const char *gap = strstr(line, "no memory of "), *tolerance = strstr(line, " atol ");
+  if (gap != NULL) {
+    assay_verify_holds(at, "memory", is_gap_of(gap + strlen("no memory of "), rows),
+                       "so many cases with that reason", line);
+    return false;
+  }
+  if (tolerance == NULL || strstr(tolerance, " (default ") == NULL) return false;
+  const char *name = line; /* behind the last colon before it */
+  for (const char *c = strstr(line, ": "); c != NULL && c < tolerance; c = strstr(c + 2, ": "))
+    name = c + 2;
+  assay_verify_holds(at, "tolerance", is_tolerance_of(name, rows), "one that was compared with",
+                     line);
+  return true;
+}
+
+void assay_verify_tolerances_check(const assay_verify_place *at, int64_t n_told,
+                                   const assay_verify_rows *rows) {
+  assay_verify_holds(at, "tolerance", (n_told > 0) == (count_unusual(rows) > 0),
+                     "every one that is not the default", n_told > 0 ? "some" : "none");
+}
+
 /* Lines above the tables that hold figures. Reasons not to qualify are words of results, and the
  * table of JSON has them, too. */
 static void check_markdown_lines(const assay_verify_place *at, const char *text,
                                  const assay_verify_rows *rows) {
-  static const char tolerance[] = "- tolerance: ", gap[] = "- no memory of ";
-  int64_t n_tolerances = 0;
+  int64_t n_told = 0;
   for (const char *line = text; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
     char one[2304];
     snprintf(one, sizeof one, "%.*s", (int)strcspn(line, "\n"), line);
-    if (strncmp(one, tolerance, sizeof tolerance - 1) == 0) {
-      n_tolerances++;
-      assay_verify_holds(at, "tolerance", is_tolerance_of(one + sizeof tolerance - 1, rows),
-                         "one that was compared with", one);
-    } else if (strncmp(one, gap, sizeof gap - 1) == 0) {
-      assay_verify_holds(at, "memory", is_gap_of(one + sizeof gap - 1, rows),
-                         "so many cases with that reason", one);
-    }
+    if (strncmp(one, "- tolerance: ", 13) == 0 || strncmp(one, "- no memory of ", 15) == 0)
+      n_told += assay_verify_line_check(at, one, rows);
   }
-  assay_verify_holds(at, "tolerance", (n_tolerances > 0) == (count_unusual(rows) > 0),
-                     "every one that is not the default", n_tolerances > 0 ? "some" : "none");
+  assay_verify_tolerances_check(at, n_told, rows);
 }
 
 static void check_markdown(const assay_verify_place *at, const assay_verify_grid *grid,
@@ -809,7 +825,10 @@ static assay_status check_page_file(const assay_verify_scene *scene, const assay
   assay_verify_place at = {.findings = scene->findings, .file = "report/report.html"};
   assay_buf text = {0};
   assay_status st = read_text(&at, scene, &text, out_there, err);
-  if (st == ASSAY_OK && *out_there) assay_verify_page_check(&at, assay_buf_text(&text), rows);
+  if (st == ASSAY_OK && *out_there)
+    st = assay_verify_setup_check(scene, &at, assay_buf_text(&text), rows, err);
+  if (st == ASSAY_OK && *out_there)
+    assay_verify_page_check(scene, &at, assay_buf_text(&text), rows);
   assay_buf_reset(&text);
   return st;
 }

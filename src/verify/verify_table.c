@@ -1011,9 +1011,7 @@ void assay_verify_index_text(const char *shape, int64_t index, char *out, size_t
                              at[i], i == rank - 1 ? "]" : "");
 }
 
-/* The same letters and digits in the same order: each kind of file marks and quotes the rest in its
- * own way. Text beyond ASCII may be written in visible marks, and is not held to anything. */
-static bool same_letters(const char *a, const char *b) {
+bool assay_verify_same_letters(const char *a, const char *b) {
   for (const char *c = a; *c != '\0'; c++)
     if ((unsigned char)*c >= 0x80) return true;
   for (;;) {
@@ -1039,7 +1037,7 @@ bool assay_verify_cell_is_exact(const assay_verify_cell *cell, const char *text)
   case ASSAY_VERIFY_CELL_UNKNOWN:
     return true;
   case ASSAY_VERIFY_CELL_TEXT:
-    return same_letters(cell->text, text);
+    return assay_verify_same_letters(cell->text, text);
   case ASSAY_VERIFY_CELL_COUNT:
   case ASSAY_VERIFY_CELL_SIZE: {
     char count[32];

@@ -89,6 +89,10 @@ void assay_verify_index_text(const char *shape, int64_t index, char *out, size_t
 bool assay_verify_cell_is_exact(const assay_verify_cell *cell, const char *text);
 bool assay_verify_cell_is_read(const assay_verify_cell *cell, const char *text);
 
+/* The same letters and digits in the same order: each kind of file marks and quotes the rest in its
+ * own way. Text beyond ASCII may be written in visible marks, and is not held to anything. */
+bool assay_verify_same_letters(const char *a, const char *b);
+
 /* The cell as a problem's line shows it. */
 void assay_verify_cell_show(const assay_verify_cell *cell, char *out, size_t out_bytes);
 
