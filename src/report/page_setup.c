@@ -212,8 +212,10 @@ static void put_process(const assay_result *result, assay_sink *sink) {
   assay_page_text(sink, end);
   assay_page_cell(sink, process->known ? assay_cell_time((double)process->elapsed_ns) : absent);
   if (process->known && process->max_rss_bytes > 0) {
-    assay_sink_putf(sink, "<td class=\"n\" title=\"%" PRId64 " bytes\">%.1f</td>",
-                    process->max_rss_bytes, (double)process->max_rss_bytes / (1 << 20));
+    char mib[ASSAY_CELL_BYTES];
+    assay_cell_read_mib(process->max_rss_bytes, mib);
+    assay_sink_putf(sink, "<td class=\"n\" title=\"%" PRId64 " bytes\">%s</td>",
+                    process->max_rss_bytes, mib);
   } else {
     assay_page_cell(sink, absent);
   }
