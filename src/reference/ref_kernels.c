@@ -136,9 +136,10 @@ static void exp_shifted(real *x, const real *shift, int64_t n) {
 /* As many doubles as a vector has lanes. */
 typedef double wide __attribute__((vector_size(LANES * 8)));
 
-static double wide_sum(wide v) {
+/* By pointer: a vector wider than the instruction set's has no agreed way of being passed. */
+static double wide_sum(const wide *v) {
   double lanes[LANES];
-  memcpy(lanes, &v, sizeof v);
+  memcpy(lanes, v, sizeof lanes);
   for (int64_t half = LANES / 2; half > 0; half /= 2) {
     for (int64_t i = 0; i < half; i++) lanes[i] += lanes[i + half];
   }
@@ -157,14 +158,14 @@ static void layer_norm(const real *x, const real *weight, const real *bias, int6
     for (int64_t i = 0; i < whole; i += LANES)
       sums += __builtin_convertvector(vec_load(x + i), wide);
     for (int64_t i = whole; i < cols; i++) sum += (double)x[i];
-    double mean = (wide_sum(sums) + sum) / (double)cols;
+    double mean = (wide_sum(&sums) + sum) / (double)cols;
 
     for (int64_t i = 0; i < whole; i += LANES) {
       wide difference = __builtin_convertvector(vec_load(x + i), wide) - mean;
       squares += difference * difference;
     }
     for (int64_t i = whole; i < cols; i++) square += ((double)x[i] - mean) * ((double)x[i] - mean);
-    double scale = 1 / sqrt((wide_sum(squares) + square) / (double)cols + eps);
+    double scale = 1 / sqrt((wide_sum(&squares) + square) / (double)cols + eps);
 
     for (int64_t i = 0; i < whole; i += LANES) {
       wide normalised = (__builtin_convertvector(vec_load(x + i), wide) - mean) * scale;
