@@ -237,7 +237,7 @@ static size_t put_memory_panels(const assay_view_row *row, const assay_tensor *r
     if (n_points) shown[n++] = i;
   }
   s->height = n == 2 ? 0.9 : 0.55;
-  double foot = 0.11 / s->height, head = 0.07 / s->height;
+  double foot = 0.14 / s->height, head = 0.07 / s->height;
   assay_sink_put(&s->body, "set multiplot\nunset key\nset format x \"%g\"\nset format y \"%g\"\n");
   for (size_t k = 0; k < n; k++) {
     double each = (1 - foot - head) / (double)n, top = 1 - head - (double)k * each;
