@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/test_folder.h"
 #include "campaign/package_lock.h"
 #include "package/manifest.h"
 #include "package/npz.h"
@@ -34,6 +35,7 @@
 
 /* A bundle, a runtime file and a place for the package. */
 typedef struct scene {
+  test_folder folder;
   char root[64];
   char bundle[128], package[128], runtime[128];
   const char *bundles[1], *runtimes[1];
@@ -165,9 +167,8 @@ static void write_runtime(const scene *s, const char *how) {
 
 static void open_scene(scene *s) {
   *s = (scene){0};
-  const char *tmp = getenv("TMPDIR");
-  snprintf(s->root, sizeof s->root, "%.40s/assay-XXXXXX", tmp != NULL ? tmp : "/tmp");
-  assert_non_null(mkdtemp(s->root));
+  test_folder_open(&s->folder);
+  snprintf(s->root, sizeof s->root, "%.63s", s->folder.path);
   snprintf(s->bundle, sizeof s->bundle, "%s/bundle", s->root);
   snprintf(s->package, sizeof s->package, "%s/package", s->root);
   snprintf(s->runtime, sizeof s->runtime, "%s/fake.json", s->root);
@@ -187,7 +188,7 @@ static void open_scene(scene *s) {
 }
 
 static void close_scene(scene *s) {
-  must(assay_folder_remove(s->root, err));
+  test_folder_close(&s->folder);
 }
 
 static assay_campaign_summary run(scene *s) {
