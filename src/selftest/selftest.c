@@ -68,6 +68,7 @@ static void prepare(running *r, const selftest_case *one, selftest_scene *s) {
   if (base == NULL) {
     if (one->spoil != NULL) one->spoil(s);
     selftest_make(s);
+    if (one->forge != NULL && !selftest_failed(s)) one->forge(s);
     return;
   }
   if (selftest_failed(base)) selftest_take(s, base->err.status, &base->err);
@@ -192,6 +193,9 @@ static assay_status run_all(running *r, assay_error *err) {
   } lists[] = {{selftest_number_cases, selftest_n_number_cases},
                {selftest_trace_cases, selftest_n_trace_cases},
                {selftest_run_cases, selftest_n_run_cases},
+               {selftest_kernel_cases, selftest_n_kernel_cases},
+               {selftest_matrix_cases, selftest_n_matrix_cases},
+               {selftest_pair_cases, selftest_n_pair_cases},
                {selftest_result_cases, selftest_n_result_cases},
                {selftest_figure_cases, selftest_n_figure_cases},
                {selftest_byte_cases, selftest_n_byte_cases}};

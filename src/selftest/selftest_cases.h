@@ -20,6 +20,8 @@ typedef struct selftest_case {
   const char *known; /* who lets it pass; "" when nobody was seen to */
   selftest_start start;
   void (*spoil)(selftest_scene *s); /* NULL for a control that changes nothing */
+  void (*forge)(
+      selftest_scene *s); /* a fresh one's package, once it is made; NULL: left as it is */
   enum { SELFTEST_PASSES, SELFTEST_GATE, SELFTEST_VERIFY, SELFTEST_REFUSAL } by;
   assay_view_topic topic; /* by the gate: of the reason */
   assay_verify_kind kind; /* by verification: of the problem */
@@ -30,6 +32,11 @@ typedef struct selftest_case {
 /* Fresh campaigns: outputs, traces, workers. */
 extern const selftest_case selftest_number_cases[], selftest_trace_cases[], selftest_run_cases[];
 extern const size_t selftest_n_number_cases, selftest_n_trace_cases, selftest_n_run_cases;
+
+/* Fresh campaigns, and the same edited afterwards: what is required beyond placement, campaign
+ * files and merged packages, comparisons. */
+extern const selftest_case selftest_kernel_cases[], selftest_matrix_cases[], selftest_pair_cases[];
+extern const size_t selftest_n_kernel_cases, selftest_n_matrix_cases, selftest_n_pair_cases;
 
 /* Packages edited afterwards: sealed again, for the gate and for verification; and not. */
 extern const selftest_case selftest_result_cases[], selftest_figure_cases[], selftest_byte_cases[];

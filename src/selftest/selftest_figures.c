@@ -13,6 +13,10 @@
   .start = (where), .spoil = (spoil_function), .by = SELFTEST_VERIFY, .kind = ASSAY_VERIFY_FIGURE, \
   .words = (problem_words)
 
+#define FORGED_OF(spoil_function, forge_function, problem_words)                                   \
+  .start = SELFTEST_FRESH, .spoil = (spoil_function), .forge = (forge_function),                   \
+  .by = SELFTEST_VERIFY, .kind = ASSAY_VERIFY_FIGURE, .words = (problem_words)
+
 static void edit(selftest_scene *s, assay_result_mode mode, void (*change)(assay_result *)) {
   selftest_edit_result(s, mode, change);
   selftest_reseal(s, /*with_report=*/true);
@@ -62,6 +66,31 @@ static void smaller_error(assay_result *r) {
 }
 static void error_forged(selftest_scene *s) {
   edit(s, ASSAY_RESULT_TIMING, smaller_error);
+}
+/* Right by the FP64 reference, so that the gate sees the head compared. */
+static void wrong_by_one(selftest_scene *s) {
+  if (!selftest_failed(s)) selftest_f32(s, "ref.f32.momentum")[2] += 5;
+}
+static void ungate_failures(assay_result *r) {
+  for (size_t i = 0; i < r->n_comparisons; i++)
+    if (!r->comparisons[i].passed) r->comparisons[i].gate = false;
+  r->numbers = ASSAY_VERDICT_PASS;
+  assay_free(r->numbers_reason);
+  r->numbers_reason = NULL;
+}
+static void failure_ungated(selftest_scene *s) {
+  edit(s, ASSAY_RESULT_TIMING, ungate_failures);
+}
+static void rename_failures(assay_result *r) {
+  ungate_failures(r);
+  for (size_t i = 0; i < r->n_comparisons; i++) {
+    if (r->comparisons[i].passed) continue;
+    assay_free(r->comparisons[i].reference);
+    r->comparisons[i].reference = assay_strdup("same");
+  }
+}
+static void failure_renamed(selftest_scene *s) {
+  edit(s, ASSAY_RESULT_TIMING, rename_failures);
 }
 static void wider_tolerance(assay_result *r) {
   for (size_t i = 0; i < r->n_comparisons; i++) r->comparisons[i].atol = 1;
@@ -289,6 +318,12 @@ const selftest_case selftest_figure_cases[] = {
      FORGED(SELFTEST_REFUSED, placement_forged, "result.json: placement.verdict")},
     {"an error made smaller", "",
      FORGED(SELFTEST_GOOD, error_forged, "comparisons[momentum against f32].max_abs")},
+    {"a comparison that failed gates no more", "",
+     FORGED_OF(wrong_by_one, failure_ungated, "comparisons[momentum against f32].gate$")},
+    {"one that failed, said to be of the export's own precision", "",
+     FORGED_OF(wrong_by_one, failure_renamed, "timing/result.json: comparisons$")},
+    {"a verdict on numbers that leaves one of them out", "",
+     FORGED_OF(wrong_by_one, failure_renamed, "timing/result.json: verdicts.numbers$")},
     {"a tolerance raised until green", "MIGraphX and TensorRT issues",
      FORGED(SELFTEST_GOOD, tolerance_forged, "comparisons[momentum against f32].atol")},
     {"a median made faster by 1 ns", "",

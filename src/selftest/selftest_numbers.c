@@ -78,6 +78,16 @@ static void head_without_reference(selftest_scene *s) {
   selftest_drop(&s->arrays, "ref.f32.bid");
   selftest_drop(&s->arrays, "ref.f64.bid");
 }
+/* The export's own precision says what of an error it must cost, and gates nothing. */
+static void same_precision_alone(selftest_scene *s) {
+  selftest_refer_same(s, "bid");
+  head_without_reference(s);
+}
+static void same_precision_differs(selftest_scene *s) {
+  selftest_refer_same(s, "bid");
+  assay_tensor *t = selftest_array(s, "ref.same.bid");
+  if (t != NULL) selftest_set(t, 2, 100);
+}
 static void head_of_nobody(selftest_scene *s) {
   const int64_t dims[] = {4};
   assay_tensor extra = {0};
@@ -286,6 +296,8 @@ const selftest_case selftest_number_cases[] = {
     {"control: 1.0039 against 1 at 1e-3 and 3e-3", "Polygraphy refuses it", PASSES(just_within)},
     {"control: a class changes between scores that tie", "", PASSES(class_ties)},
     {"control: padding of a graph that promises nothing", "", PASSES(padding_of_others)},
+    {"control: a reference in the export's own precision is off", "",
+     PASSES(same_precision_differs)},
     {"a whole head is NaN", "trtexec, all five rules", FRESH(all_nan, "NaN or infinite")},
     {"one NaN among good values", "tests written with '<'", FRESH(one_nan, "1 of 18 elements")},
     {"0 where infinity is expected", "older ORT comparer",
@@ -299,6 +311,8 @@ const selftest_case selftest_number_cases[] = {
      FRESH(head_missing_unreferenced, "head 'bid': the runtime gave no such output")},
     {"a head is never compared", "particleflow, MIGraphX accuracy_checker",
      FRESH(head_without_reference, "no reference for it")},
+    {"a head is compared with the export's own precision alone", "",
+     FRESH(same_precision_alone, "head 'bid': the case holds no reference for it")},
     {"an output that the manifest does not know", "",
      FRESH(head_of_nobody, "not among the manifest's heads")},
     {"right by one reference, wrong by the other", "",

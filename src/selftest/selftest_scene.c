@@ -12,8 +12,12 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "campaign/campaign.h"
+#include "campaign/campaign_file.h"
+#include "campaign/merge.h"
+#include "campaign/pairing.h"
 #include "campaign/runtime_spec.h"
 #include "campaign/session_plan.h"
+#include "campaign/vary.h"
 #include "campaign/worker.h"
 #include "package/npz.h"
 #include "package/package.h"
@@ -107,6 +111,17 @@ float *selftest_f32(selftest_scene *s, const char *array) {
 
 float *selftest_out(selftest_scene *s, const char *head) {
   return assay_tensor_f32(selftest_output(s, head));
+}
+
+void selftest_refer_same(selftest_scene *s, const char *head) {
+  char from[64], to[64];
+  snprintf(from, sizeof from, "ref.f32.%s", head);
+  snprintf(to, sizeof to, "ref.same.%s", head);
+  const assay_tensor *f32 = selftest_array(s, from);
+  if (f32 == NULL) return;
+  assay_tensor *same = add_array(s, &s->arrays, to, f32->dtype, f32->rank, f32->dims);
+  f32 = selftest_array(s, from); /* the map may have moved */
+  if (same != NULL) memcpy(same->data, f32->data, f32->size_bytes);
 }
 
 void selftest_drop(assay_tensor_map *map, const char *name) {
@@ -399,6 +414,8 @@ static void write_manifest(selftest_scene *s) {
                       .ir_version = 9,
                       .dtype = assay_strdup("float32"),
                       .shapes = assay_strdup("dynamic"),
+                      .attention_ops = s->fused_ops,
+                      .fused_attention_ops = s->fused_ops,
                       .architecture = s->is_ours ? assay_strdup("toy") : NULL,
                       .mask_input = s->has_mask ? assay_strdup("mask") : NULL};
   m.model.file = assay_strdup("model.onnx");
@@ -447,6 +464,16 @@ static void fill_libraries(selftest_scene *s, assay_worker_facts *facts) {
   if (s->has_plugin) add_library(s, facts, s->plugin, s->other_plugin);
 }
 
+/* Those that the library says it has. */
+static void fill_providers(selftest_scene *s, assay_worker_facts *facts) {
+  facts->providers = assay_alloc_array(1, sizeof *facts->providers);
+  need(s, facts->providers);
+  if (selftest_failed(s)) return;
+  facts->providers[0] = assay_strdup(SELFTEST_CUDA);
+  need(s, facts->providers[0]);
+  facts->n_providers = 1;
+}
+
 /* The graph that the session read. */
 static void fill_graph(selftest_scene *s, assay_worker_facts *facts) {
   char *path = assay_path_join(s->bundle, "model.onnx");
@@ -491,6 +518,7 @@ static void write_facts(selftest_scene *s, const char *folder, bool timing) {
   need(s, path);
   fill_graph(s, &facts);
   fill_libraries(s, &facts);
+  fill_providers(s, &facts);
   fill_options(s, &facts);
   TRY(s, assay_worker_facts_write(&facts, path, err));
   assay_worker_facts_reset(&facts);
@@ -519,9 +547,20 @@ static void drop_files(selftest_scene *s, const char *folder) {
   }
 }
 
+/* For side "b", without the one error of the outputs. */
+static void write_other_outputs(selftest_scene *s) {
+  char folder[320];
+  snprintf(folder, sizeof folder, "%s/b", s->evidence);
+  make_folder(s, folder);
+  if (!selftest_failed(s)) selftest_out(s, "momentum")[4] -= 0x1p-13f;
+  write_arrays(s, folder, ASSAY_WORKER_OUTPUTS_FILE, &s->outputs);
+  if (!selftest_failed(s)) selftest_out(s, "momentum")[4] += 0x1p-13f;
+}
+
 /* What the worker's script copies, and how it ends. */
 static void write_evidence(selftest_scene *s) {
   static const char *const modes[] = {"timing", "placement", "probe"};
+  if (s->talk != NULL) s->placement_ends = "cat \"$root/evidence/talk.txt\"";
   for (size_t i = 0; i < N_OF(modes); i++) {
     char folder[320], ends[320];
     const char *how = i == 0 ? s->timing_ends : i == 1 ? s->placement_ends : NULL;
@@ -542,30 +581,70 @@ static void write_evidence(selftest_scene *s) {
     }
     write_text(s, s->evidence, ends, how != NULL ? how : "exit 0");
   }
+  if (s->talk != NULL) write_text(s, s->evidence, "talk.txt", s->talk);
+  if (s->vary != NULL) write_other_outputs(s);
 }
 
 /* --- the campaign --------------------------------------------------------------------------------
  */
 
-static void write_runtime(selftest_scene *s) {
-  char text[1400], plugin[400] = "";
+static void write_runtime(selftest_scene *s, const char *name, const char *env) {
+  char text[1600], plugin[400] = "", required[64] = "";
+  if (s->has_plugin) snprintf(plugin, sizeof plugin, "\"plugin\": \"%s\", ", s->plugin);
+  if (s->required != NULL)
+    snprintf(required, sizeof required, "\"required_evidence\": [\"%s\"], ", s->required);
+  snprintf(text, sizeof text,
+           "{\"library\": \"%s\", %s\"provider\": \"%s\", %s\"env\": %s, "
+           "\"placement_policy\": %s}",
+           s->library, plugin, SELFTEST_CUDA, required, env, s->policy);
+  write_text(s, s->root, name, text);
+}
+
+static void write_runtimes(selftest_scene *s) {
   write_text(s, s->root, "libonnxruntime.so", "stands in for a library");
   write_text(s, s->root, "libplugin.so", "stands in for a plug-in");
-  if (s->has_plugin) snprintf(plugin, sizeof plugin, "\"plugin\": \"%s\", ", s->plugin);
+  write_runtime(s, "gpu.json", "{}");
+  if (s->has_file) write_runtime(s, "gpu2.json", "{\"SELFTEST_SIDE\": \"b\"}");
+}
+
+/* The bundle on both runtimes. */
+static void read_campaign_file(selftest_scene *s, assay_campaign_file *out) {
+  char path[320], text[1200];
+  snprintf(path, sizeof path, "%s/campaign.json", s->root);
   snprintf(text, sizeof text,
-           "{\"library\": \"%s\", %s\"provider\": \"%s\", \"placement_policy\": %s}", s->library,
-           plugin, SELFTEST_CUDA, s->policy);
-  write_text(s, s->root, "gpu.json", text);
+           "{\"schema\": \"assay/campaign/1\",\n"
+           " \"bundles\": [{\"name\": \"toy\", \"folder\": \"bundle\"}],\n"
+           " \"runs\": [{\"runtime\": \"%s\", \"bundles\": [\"toy\"]},\n"
+           "          {\"runtime\": \"%s/gpu2.json\", \"bundles\": [\"toy\"]}]}\n",
+           s->runtime, s->root);
+  write_text(s, s->root, "campaign.json", text);
+  TRY(s, assay_campaign_file_read(path, out, err));
+}
+
+/* The sides of a comparison. */
+typedef struct sides {
+  const selftest_scene *scene;
+  assay_vary vary;
+} sides;
+
+static assay_status make_side(void *arg, size_t i, assay_runtime_spec *runtime, assay_error *err) {
+  const sides *of = arg;
+  if (of->scene->also != NULL) ASSAY_TRY(of->scene->also(i, runtime, err));
+  return assay_vary_apply(&of->vary, i, runtime, err);
 }
 
 static void run_campaign(selftest_scene *s) {
-  const char *const runtimes[] = {s->runtime}, *const bundles[] = {s->bundle};
+  const char *runtimes[] = {s->runtime, s->runtime};
+  const char *const bundles[] = {s->bundle};
   const char *const command[] = {"assay", "verify", "--self-test"};
   const char *const skip[] = {s->skip};
+  char second[320];
+  assay_campaign_file file = {0};
+  sides both = {.scene = s};
   assay_campaign_summary summary = {0};
   assay_campaign_spec spec = {.package_path = s->package,
                               .runtimes = runtimes,
-                              .n_runtimes = 1,
+                              .n_runtimes = s->vary != NULL || s->has_file ? 2 : 1,
                               .bundles = bundles,
                               .n_bundles = 1,
                               .iterations = SELFTEST_SAMPLES,
@@ -578,7 +657,21 @@ static void run_campaign(selftest_scene *s) {
                               .command = command,
                               .n_command = N_OF(command),
                               .worker_path = s->script};
+  if (s->has_file) {
+    snprintf(second, sizeof second, "%s/gpu2.json", s->root);
+    runtimes[1] = second;
+    read_campaign_file(s, &file);
+    spec.file = &file;
+  }
+  if (s->vary != NULL) {
+    TRY(s, assay_vary_parse(s->vary, &both.vary, err));
+    spec.adjust = make_side;
+    spec.adjust_arg = &both;
+  }
   TRY(s, assay_campaign_run(&spec, &summary, err));
+  if (s->vary != NULL) TRY(s, assay_pairing_make(s->package, &both.vary, err));
+  assay_vary_reset(&both.vary);
+  assay_campaign_file_reset(&file);
 }
 
 static void write_report(selftest_scene *s) {
@@ -592,7 +685,7 @@ static void write_report(selftest_scene *s) {
 
 void selftest_make(selftest_scene *s) {
   if (!s->has_trace) selftest_trace(s);
-  write_runtime(s);
+  write_runtimes(s);
   write_bundle(s);
   write_evidence(s);
   run_campaign(s);
@@ -647,6 +740,15 @@ void selftest_edit(selftest_scene *s, const char *file, const char *find, const 
   assay_free(path);
 }
 
+void selftest_remove(selftest_scene *s, const char *file) {
+  char *path = selftest_path(s, file);
+  if (path != NULL && assay_path_kind_of(path) == ASSAY_PATH_FOLDER)
+    TRY(s, assay_folder_remove(path, err));
+  else if (path != NULL)
+    (void)remove(path);
+  assay_free(path);
+}
+
 void selftest_edit_result(selftest_scene *s, assay_result_mode mode,
                           void (*change)(assay_result *result)) {
   assay_result result = {0};
@@ -657,6 +759,26 @@ void selftest_edit_result(selftest_scene *s, assay_result_mode mode,
   TRY(s, assay_result_write(&result, path, err));
   assay_result_reset(&result);
   assay_free(path);
+}
+
+void selftest_edit_pairs(selftest_scene *s, void (*change)(assay_pairs *pairs)) {
+  assay_pairs pairs = {0};
+  TRY(s, assay_pairs_read(s->package, &pairs, err));
+  if (selftest_failed(s)) return;
+  change(&pairs);
+  TRY(s, assay_pairs_write(&pairs, s->package, err));
+  assay_pairs_reset(&pairs);
+}
+
+void selftest_merge(selftest_scene *s) {
+  char one[320], two[320];
+  const char *const paths[] = {one, two};
+  snprintf(one, sizeof one, "%s/one", s->root);
+  snprintf(two, sizeof two, "%s/two", s->root);
+  copy_below(s, s->package, one);
+  copy_below(s, s->package, two);
+  TRY(s, assay_folder_remove(s->package, err));
+  TRY(s, assay_merge_packages(paths, N_OF(paths), s->package, err));
 }
 
 /* The sums of the run's files into its result, where that can be read. */
@@ -701,8 +823,10 @@ void selftest_edit_index(selftest_scene *s, void (*change)(assay_package *packag
 }
 
 void selftest_reseal(selftest_scene *s, bool with_report) {
-  relist(s, SELFTEST_TIMING);
-  relist(s, SELFTEST_PLACEMENT);
+  assay_package package = {0};
+  TRY(s, assay_package_read(s->package, &package, err));
+  for (size_t i = 0; i < package.n_runs; i++) relist(s, package.runs[i].folder);
+  assay_package_reset(&package);
   selftest_edit_index(s, /*change=*/NULL);
   if (with_report) write_report(s);
 }

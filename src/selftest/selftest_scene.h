@@ -10,8 +10,10 @@
 #include "base/buf.h"
 #include "base/status.h"
 #include "base/tensor.h"
+#include "campaign/runtime_spec.h"
 #include "package/manifest.h"
 #include "package/package.h"
+#include "package/pairs.h"
 #include "package/result.h"
 
 #define SELFTEST_B     1 /* events of the case */
@@ -51,6 +53,14 @@ typedef struct selftest_scene {
   bool is_ours;       /* exported by assay: padding must be zero */
   const char *policy; /* placement policy, as JSON */
   bool has_plugin;    /* the provider comes from a library of its own */
+  int64_t fused_ops;  /* attention operations, all of them fused */
+
+  /* the campaign: of one runtime, or of two */
+  const char *required; /* evidence beyond placement: "flash_attention"; NULL: none */
+  const char *vary; /* what differs between sides "a" and "b", which are paired; NULL: nothing */
+  /* Changes a side in something of which the pairs say nothing; NULL: nothing. */
+  assay_status (*also)(size_t side, assay_runtime_spec *runtime, assay_error *err);
+  bool has_file; /* made from a campaign file, of the runtimes "gpu" and "gpu2" */
 
   /* timing evidence */
   assay_tensor_map outputs;
@@ -71,6 +81,7 @@ typedef struct selftest_scene {
   bool other_library, other_options, other_graph, other_plugin;
   const char *without[4];                   /* files that it does not leave */
   const char *timing_ends, *placement_ends; /* shell: "kill -SEGV $$"; NULL: well */
+  const char *talk;                         /* on standard output of the placement run; or NULL */
   int64_t timeout_ns;
   const char *skip; /* runs that are not made; NULL: none */
 } selftest_scene;
@@ -109,6 +120,7 @@ typedef struct selftest_head {
 void selftest_only_head(selftest_scene *s, const selftest_head *head);
 assay_tensor *selftest_output(selftest_scene *s, const char *head);
 assay_tensor *selftest_array(selftest_scene *s, const char *array);
+void selftest_refer_same(selftest_scene *s, const char *head); /* "same", as "f32" says */
 void selftest_set(assay_tensor *tensor, size_t i, double value);
 void selftest_drop(assay_tensor_map *map, const char *name);
 void selftest_reshape(assay_tensor *tensor, int rank, const int64_t *dims);
@@ -121,7 +133,14 @@ void selftest_edit(selftest_scene *s, const char *file, const char *find, const 
 
 void selftest_edit_result(selftest_scene *s, assay_result_mode mode,
                           void (*change)(assay_result *result));
+void selftest_edit_pairs(selftest_scene *s, void (*change)(assay_pairs *pairs));
+
+/* The package merged with a copy of itself. */
+void selftest_merge(selftest_scene *s);
 char *selftest_path(selftest_scene *s, const char *file); /* of the package; assay_free */
+
+/* A file or a folder of the package. */
+void selftest_remove(selftest_scene *s, const char *file);
 
 /* Makes the package agree with itself again, as somebody would who wants an edited one to look
  * whole: the files of each result, the tree, and package.json; with_report: the report too. */

@@ -54,30 +54,37 @@ static bool same_value(const assay_json *a, const assay_json *b) {
          assay_fields_digest(b, y, NULL) == ASSAY_OK && strcmp(x, y) == 0;
 }
 
-/* Every member of both runtimes but the varied one is the same, and of that one only the key. */
+/* Every member that either has, but `varied`, is the same in both. */
+static void check_members(const assay_verify_place *at, const assay_json *a, const assay_json *b,
+                          const char *varied) {
+  for (int turn = 0; turn < 2; turn++) {
+    const assay_json *one = turn == 0 ? a : b, *other = turn == 0 ? b : a;
+    for (size_t i = 0; i < assay_json_len(one); i++) {
+      const char *key = assay_json_key_at(one, i);
+      if (strcmp(key, varied) != 0)
+        assay_verify_holds(at, "what",
+                           same_value(assay_json_value_at(one, i), assay_json_get(other, key)),
+                           "runtimes that differ in it alone", key);
+    }
+  }
+}
+
+/* Of both runtimes only the varied member differs, and within it only the key; session
+ * configuration entries lie a level deeper. */
 static void check_runtimes(const checking *c, const assay_verify_place *at) {
   const assay_package *package = c->scene->package;
   const char *member = varied_member(c->found.what), *colon = strchr(c->found.what, ':');
   if (is_of_bundles(c) || strcmp(c->found.what, "runtime") == 0 || package->n_runtimes != 2) return;
   const assay_json *a = package->runtimes[0].spec, *b = package->runtimes[1].spec;
   assay_verify_holds(at, "what", member != NULL, "something that can be varied", c->found.what);
-  for (size_t i = 0; member != NULL && i < assay_json_len(a); i++) {
-    const char *key = assay_json_key_at(a, i);
-    const assay_json *x = assay_json_value_at(a, i), *y = assay_json_get(b, key);
-    if (strcmp(key, member) != 0) {
-      assay_verify_holds(at, "what", same_value(x, y), "runtimes that differ in it alone", key);
-      continue;
-    }
-    for (size_t k = 0; colon != NULL && k < assay_json_len(x); k++) {
-      const char *inner = assay_json_key_at(x, k);
-      bool is_entry = strcmp(inner, "config") == 0 && assay_json_get(x, colon + 1) == NULL;
-      bool is_varied = is_entry || strcmp(inner, colon + 1) == 0;
-      if (!is_varied)
-        assay_verify_holds(at, "what",
-                           same_value(assay_json_value_at(x, k), assay_json_get(y, inner)),
-                           "runtimes that differ in it alone", inner);
-    }
-  }
+  if (member == NULL) return;
+  check_members(at, a, b, member);
+  if (colon == NULL) return;
+  const assay_json *x = assay_json_get(a, member), *y = assay_json_get(b, member);
+  bool is_entry = strcmp(member, "session") == 0 && assay_json_get(x, colon + 1) == NULL;
+  check_members(at, x, y, is_entry ? "config" : colon + 1);
+  if (is_entry)
+    check_members(at, assay_json_get(x, "config"), assay_json_get(y, "config"), colon + 1);
 }
 
 /* --- that every case is paired -------------------------------------------------------------------
