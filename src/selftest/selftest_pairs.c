@@ -173,6 +173,36 @@ static void drop_reason(assay_pairs *pairs) {
 static void crash_concealed(selftest_scene *s) {
   edit(s, drop_reason);
 }
+/* A comparison of which nothing is known but that it passed. */
+static void claim_a_pass(assay_pairs *pairs) {
+  if (pairs->n == 0 || pairs->pairs[0].n_comparisons > 0) return;
+  assay_pair *pair = &pairs->pairs[0];
+  assay_free(pair->comparisons);
+  pair->comparisons = assay_alloc_array(1, sizeof *pair->comparisons);
+  if (pair->comparisons == NULL) return;
+  pair->n_comparisons = 1;
+  pair->comparisons[0] = (assay_result_comparison){.head = assay_strdup("bid"),
+                                                   .reference = assay_strdup(ASSAY_PAIRS_REFERENCE),
+                                                   .kind = assay_strdup("classes"),
+                                                   .gate = true,
+                                                   .passed = true};
+}
+static void pass_of_a_crash(selftest_scene *s) {
+  edit(s, claim_a_pass);
+}
+static void identical_to_a_crash(assay_pairs *pairs) {
+  if (pairs->n > 0) pairs->pairs[0].identical = true;
+}
+static void crash_identical(selftest_scene *s) {
+  edit(s, identical_to_a_crash);
+}
+static void vary_bundles(assay_pairs *pairs) {
+  assay_free(pairs->what);
+  pairs->what = assay_strdup("bundle");
+}
+static void bundles_varied(selftest_scene *s) {
+  edit(s, vary_bundles);
+}
 static void vary_other(assay_pairs *pairs) {
   assay_free(pairs->what);
   pairs->what = assay_strdup("session:intra_threads");
@@ -233,6 +263,12 @@ const selftest_case selftest_pair_cases[] = {
      FORGED(paired, nearer_dropped, PAIR "nearer (their number)$")},
     {"a reason not to compare, where there is none", "",
      FORGED(paired, not_compared, PAIR "reason (there is none)$")},
+    {"two bundles said to vary, where there is one", "",
+     FORGED(paired, bundles_varied, "bundles$")},
+    {"a pass against a side that crashed", "",
+     FORGED(b_crashes, pass_of_a_crash, PAIR "comparisons (their number)$")},
+    {"a side that crashed, and identical outputs", "",
+     FORGED(b_crashes, crash_identical, PAIR "identical$")},
     {"a side that crashed, unsaid", "", FORGED(b_crashes, crash_concealed, PAIR "reason$")},
 };
 const size_t selftest_n_pair_cases = sizeof selftest_pair_cases / sizeof *selftest_pair_cases;

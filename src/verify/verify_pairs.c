@@ -255,6 +255,13 @@ static void check_nearer(const assay_verify_place *at, const assay_pair *pair, c
   assay_verify_int(at, "nearer (their number)", (int64_t)pair->n_nearer, (int64_t)n_found);
 }
 
+/* No figure of a pair that was not compared. */
+static void check_nothing(const assay_verify_place *at, const assay_pair *pair) {
+  assay_verify_int(at, "comparisons (their number)", (int64_t)pair->n_comparisons, 0);
+  assay_verify_int(at, "nearer (their number)", (int64_t)pair->n_nearer, 0);
+  assay_verify_bool(at, "identical", pair->identical, false);
+}
+
 static assay_status check_loaded(const checking *c, const assay_verify_place *at,
                                  const assay_pair *pair, const side *a, const side *b,
                                  assay_error *err) {
@@ -262,7 +269,10 @@ static assay_status check_loaded(const checking *c, const assay_verify_place *at
   bool comparable = (graphs || is_of_bundles(c)) && same_question(a, b);
   assay_verify_bool(at, "same_graph", pair->same_graph, graphs);
   assay_verify_bool(at, "reason (there is none)", pair->reason == NULL, comparable);
-  if (!comparable || pair->reason != NULL) return ASSAY_OK;
+  if (!comparable || pair->reason != NULL) {
+    check_nothing(at, pair);
+    return ASSAY_OK;
+  }
   assay_verify_bool(at, "identical", pair->identical, same_outputs(a, b));
   check_nearer(at, pair, a, b);
   return check_comparisons(c, at, pair, a, b, err);
@@ -277,7 +287,7 @@ static assay_status check_pair(void *arg, size_t i, assay_error *err) {
   snprintf(at.within, sizeof at.within, "pairs[%.100s %.100s].", pair->a.bundle, pair->case_name);
   if (!is_done(&a) || !is_done(&b)) {
     assay_verify_holds(&at, "reason", pair->reason != NULL, "a reason: a side is not done", "none");
-    assay_verify_int(&at, "comparisons (their number)", (int64_t)pair->n_comparisons, 0);
+    check_nothing(&at, pair);
     return ASSAY_OK;
   }
   assay_status st = load_side(c, &a, &why);
