@@ -219,12 +219,12 @@ static void a_task_reads_as_it_was_written(void **state) {
   assay_error err = {0};
   char *path = assay_path_join(folder, "task.json");
   make_task(ASSAY_WORKER_PLACEMENT, "/x/ort.so", "m.onnx", &task);
-  assert_int_equal(assay_settings_set(&task.runtime.options, "a", "b", NULL), ASSAY_OK);
+  assert_int_equal(assay_settings_set(&task.runtime.config, "a", "b", NULL), ASSAY_OK);
   assert_int_equal(assay_worker_task_write(&task, path, NULL), ASSAY_OK);
   if (assay_worker_task_read(path, &again, &err)) fail_msg("%s", err.text);
   assert_int_equal(again.mode, ASSAY_WORKER_PLACEMENT);
   assert_string_equal(again.runtime.library, "/x/ort.so");
-  assert_string_equal(again.runtime.options.items[0].value, "b");
+  assert_string_equal(again.runtime.config.items[0].value, "b");
   assert_string_equal(again.model_path, MODELS "m.onnx");
   assert_int_equal(again.placement_runs, 3);
   assay_free(path);

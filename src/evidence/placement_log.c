@@ -121,6 +121,7 @@ static assay_status take_message(reader *r, const char *message, assay_error *er
 
 static assay_status take_lines(reader *r, const char *text, size_t size_bytes, assay_error *err) {
   char message[MESSAGE_MAX];
+  if (size_bytes == 0) return ASSAY_OK; /* an empty file maps to NULL */
   const char *end = text + size_bytes;
   size_t number = 0;
   for (const char *line = text; line < end;) {
