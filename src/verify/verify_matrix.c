@@ -18,6 +18,37 @@ static size_t place_of(const assay_json *root, const char *name) {
   return SIZE_MAX;
 }
 
+/* "mine" of "../mine.json", "cpu" of "cpu@/path/to/lib.so": how the package's name begins. */
+static bool is_named_for(const char *name, const char *asked) {
+  size_t n = strcspn(asked, "@");
+  const char *from = asked;
+  for (size_t i = 0; i < n; i++)
+    if (asked[i] == '/') from = asked + i + 1;
+  n -= (size_t)(from - asked);
+  if (n > 5 && strncmp(from + n - 5, ".json", 5) == 0) n -= 5;
+  return strncmp(name, from, n) == 0;
+}
+
+/* What the package calls its runtimes and its exported bundles is what the file asked for. */
+static void check_names(const assay_verify_scene *scene, const assay_json *root,
+                        const assay_verify_place *at) {
+  const assay_package *package = scene->package;
+  const assay_json *runs = assay_json_get(root, "runs");
+  const assay_json *bundles = assay_json_get(root, "bundles");
+  for (size_t r = 0; r < assay_json_len(runs) && r < package->n_runtimes; r++) {
+    const char *asked = assay_json_string(assay_json_get(assay_json_at(runs, r), "runtime"));
+    assay_verify_holds(at, "runtimes",
+                       asked != NULL && is_named_for(package->runtimes[r].name, asked),
+                       asked != NULL ? asked : "a runtime", package->runtimes[r].name);
+  }
+  for (size_t b = 0; b < assay_json_len(bundles) && b < package->n_bundles; b++) {
+    const assay_json *one = assay_json_at(bundles, b);
+    const char *name = assay_json_string(assay_json_get(one, "name"));
+    if (assay_json_get(one, "export") != NULL)
+      assay_verify_text(at, "bundles", package->bundles[b].name, name);
+  }
+}
+
 static void check_cells(const assay_verify_scene *scene, const assay_json *root) {
   const assay_package *package = scene->package;
   const assay_json *runs = assay_json_get(root, "runs");
@@ -29,6 +60,7 @@ static void check_cells(const assay_verify_scene *scene, const assay_json *root)
                      package->n_runtimes == assay_json_len(runs) ||
                          (package->n_sources > 0 && package->n_runtimes > assay_json_len(runs)),
                      "those of campaign.json", "others");
+  check_names(scene, root, &at);
   for (size_t r = 0; r < assay_json_len(runs) && r < package->n_runtimes; r++) {
     const assay_json *names = assay_json_get(assay_json_at(runs, r), "bundles");
     for (size_t i = 0; i < assay_json_len(names); i++, n_asked++) {
