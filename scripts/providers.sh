@@ -76,8 +76,11 @@ mesa() {
     { cannot webgpu "there is no apt-get to fetch Mesa's software Vulkan with"; return 1; }
   apt=$root/$tmp/apt
   mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/debs" "$apt/unpacked"
+  # The archive that this machine takes its own packages from.
+  archive=$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | grep -m 1 '/debian/*$')
+  [ -n "$archive" ] || { cannot webgpu "apt-get names no Debian archive on this machine"; return 1; }
   for suite in bookworm bookworm-backports; do
-    echo "deb http://deb.debian.org/debian $suite main"
+    echo "deb $archive $suite main"
   done >"$apt/sources.list"
   cat >"$apt/apt.conf" <<END
 Dir::Etc::sourcelist "$apt/sources.list";
