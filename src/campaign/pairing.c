@@ -71,20 +71,26 @@ static assay_status read_result(const pairing *p, const char *case_name, side *s
                     s->runtime);
 }
 
-static assay_status read_arrays(const pairing *p, const assay_manifest_case *one, side *s,
-                                assay_error *err) {
-  const char *bundle = p->package.bundles[s->bundle].name;
-  char *folder = assay_result_folder(s->runtime, bundle, one->name, ASSAY_RESULT_TIMING);
-  char *outputs =
-      folder != NULL ? assay_format("%s/%s/%s", p->path, folder, ASSAY_WORKER_OUTPUTS_FILE) : NULL;
-  char *arrays =
+static assay_status read_case(const pairing *p, const assay_manifest_case *one, side *s,
+                              assay_error *err) {
+  char *path =
       assay_format("%s/%s/%s", p->path, p->package.bundles[s->bundle].folder, one->file.file);
-  assay_status st = outputs != NULL && arrays != NULL ? ASSAY_OK : assay_fail_memory(err, 512);
-  if (st == ASSAY_OK) st = assay_npz_read(arrays, /*limits=*/NULL, &s->arrays, err);
-  if (st == ASSAY_OK) st = assay_npz_read(outputs, /*limits=*/NULL, &s->outputs, err);
+  if (path == NULL) return assay_fail_memory(err, 512);
+  assay_status st = assay_npz_read(path, /*limits=*/NULL, &s->arrays, err);
+  assay_free(path);
+  return st;
+}
+
+static assay_status read_outputs(const pairing *p, const char *case_name, side *s,
+                                 assay_error *err) {
+  const char *bundle = p->package.bundles[s->bundle].name;
+  char *folder = assay_result_folder(s->runtime, bundle, case_name, ASSAY_RESULT_TIMING);
+  char *path =
+      folder != NULL ? assay_format("%s/%s/%s", p->path, folder, ASSAY_WORKER_OUTPUTS_FILE) : NULL;
+  assay_status st = path != NULL ? assay_npz_read(path, /*limits=*/NULL, &s->outputs, err)
+                                 : assay_fail_memory(err, 512);
   assay_free(folder);
-  assay_free(outputs);
-  assay_free(arrays);
+  assay_free(path);
   return st;
 }
 
@@ -304,9 +310,12 @@ static assay_status fill_pair(const pairing *p, const assay_manifest_case *one, 
   ASSAY_TRY(check_done(sides, pair, err));
   if (pair->reason != NULL) return ASSAY_OK;
   ASSAY_TRY(check_graph(p, sides, pair, err));
-  ASSAY_TRY(read_arrays(p, one, &sides[A], err));
-  ASSAY_TRY(read_arrays(p, same, &sides[B], err));
-  if (pair->reason == NULL) ASSAY_TRY(check_cases(p, sides, pair, err));
+  ASSAY_TRY(read_case(p, one, &sides[A], err));
+  for (int i = A; i < N_SIDES; i++) ASSAY_TRY(read_outputs(p, one->name, &sides[i], err));
+  if (pair->reason == NULL && sides[A].bundle != sides[B].bundle) { /* else it is one case */
+    ASSAY_TRY(read_case(p, same, &sides[B], err));
+    ASSAY_TRY(check_cases(p, sides, pair, err));
+  }
   if (pair->reason != NULL) return ASSAY_OK;
   pair->identical = are_identical(sides);
   ASSAY_TRY(compare_sides(p, sides, pair, err));

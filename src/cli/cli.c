@@ -13,7 +13,8 @@
 #include "base/text.h"
 #include "cli/stop.h"
 
-#define OPTIONS_MAX 128 /* options of one command; asserted against, never reached by a user */
+#define TIMEOUT_MAX_S (30.0 * 86400)
+#define OPTIONS_MAX   128 /* options of one command; asserted against, never reached by a user */
 
 int assay_cli_exit_status(assay_status status) {
   switch (status) {
@@ -56,6 +57,13 @@ error_t assay_cli_usage(const struct argp_state *state, const char *format, ...)
 error_t assay_cli_refuse(const struct argp_state *state, const assay_error *err) {
   fprintf(stderr, "%s: %s\n", state->name, err->text);
   return EINVAL;
+}
+
+assay_status assay_cli_parse_timeout(const char *word, int64_t *out_ns, assay_error *err) {
+  double seconds = 0;
+  ASSAY_TRY(assay_text_parse_real(word, "--timeout", 1e-3, TIMEOUT_MAX_S, &seconds, err));
+  *out_ns = (int64_t)(seconds * 1e9);
+  return ASSAY_OK;
 }
 
 #define THREADS_ALWAYS 16 /* allowed on machines with fewer processors, too */

@@ -47,6 +47,10 @@ error_t assay_cli_refuse(const struct argp_state *state, const assay_error *err)
 assay_status assay_cli_parse_threads(const char *word, int64_t most, int64_t *out,
                                      assay_error *err) ASSAY_NODISCARD;
 
+/* The value of --timeout, in seconds: 1 ms to 30 days, as nanoseconds. Errors: ARGUMENT. */
+assay_status assay_cli_parse_timeout(const char *word, int64_t *out_ns,
+                                     assay_error *err) ASSAY_NODISCARD;
+
 /* Each command: argv[0] is its name. Returns the exit status. */
 int assay_cmd_export(int argc, char **argv);
 int assay_cmd_inspect(int argc, char **argv);

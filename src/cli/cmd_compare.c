@@ -16,8 +16,7 @@
 #include "report/pair_table.h"
 #include "report/sink.h"
 
-#define BUNDLES_MAX   256
-#define TIMEOUT_MAX_S (30.0 * 86400)
+#define BUNDLES_MAX 256
 
 enum {
   KEY_VARY = 256,
@@ -53,7 +52,6 @@ typedef struct arguments {
 
 static assay_status take(arguments *a, int key, const char *value) {
   assay_campaign_spec *spec = &a->spec;
-  double seconds = 0;
   switch (key) {
   case 'o':
     spec->package_path = value;
@@ -78,9 +76,7 @@ static assay_status take(arguments *a, int key, const char *value) {
   case KEY_THREADS:
     return assay_cli_parse_threads(value, ASSAY_CLI_THREADS_MAX, &spec->threads, &a->err);
   case KEY_TIMEOUT:
-    ASSAY_TRY(assay_text_parse_real(value, "--timeout", 1e-3, TIMEOUT_MAX_S, &seconds, &a->err));
-    spec->timeout_ns = (int64_t)(seconds * 1e9);
-    return ASSAY_OK;
+    return assay_cli_parse_timeout(value, &spec->timeout_ns, &a->err);
   case KEY_RETRY:
     spec->retry_failed = true;
     return ASSAY_OK;

@@ -10,8 +10,7 @@
 #include "diagnose/diagnose.h"
 #include "diagnose/diagnose_write.h"
 
-#define CASES_MAX     1024
-#define TIMEOUT_MAX_S (30.0 * 86400)
+#define CASES_MAX 1024
 
 enum { KEY_BUNDLE = 256, KEY_CASE, KEY_RUNTIME, KEY_WEIGHTS, KEY_THREADS, KEY_TIMEOUT, KEY_JSON };
 
@@ -37,7 +36,6 @@ typedef struct arguments {
 
 static assay_status take(arguments *a, int key, const char *value) {
   assay_diagnose_spec *spec = &a->spec;
-  double seconds = 0;
   int64_t threads = 0;
   switch (key) {
   case 'o':
@@ -64,9 +62,7 @@ static assay_status take(arguments *a, int key, const char *value) {
     spec->threads = (int)threads;
     return ASSAY_OK;
   case KEY_TIMEOUT:
-    ASSAY_TRY(assay_text_parse_real(value, "--timeout", 1e-3, TIMEOUT_MAX_S, &seconds, &a->err));
-    spec->timeout_ns = (int64_t)(seconds * 1e9);
-    return ASSAY_OK;
+    return assay_cli_parse_timeout(value, &spec->timeout_ns, &a->err);
   case KEY_JSON:
     a->json = true;
     return ASSAY_OK;

@@ -19,8 +19,7 @@
 #include "report/sink.h"
 #include "report/table.h"
 
-#define LIST_MAX      4096 /* of one repeated option: command lines end before */
-#define TIMEOUT_MAX_S (30.0 * 86400)
+#define LIST_MAX 4096 /* of one repeated option: command lines end before */
 
 enum {
   KEY_RUNTIME = 256,
@@ -134,13 +133,6 @@ static assay_status add_tolerance(arguments *a, const char *what, const char *va
   return ASSAY_OK;
 }
 
-static assay_status set_timeout(arguments *a, const char *value) {
-  double seconds = 0;
-  ASSAY_TRY(assay_text_parse_real(value, "--timeout", 1e-3, TIMEOUT_MAX_S, &seconds, &a->err));
-  a->spec.timeout_ns = (int64_t)(seconds * 1e9);
-  return ASSAY_OK;
-}
-
 static assay_status take(arguments *a, int key, const char *value) {
   const int64_t most = ASSAY_WORKER_MAX_CALLS;
   assay_campaign_spec *spec = &a->spec;
@@ -171,7 +163,7 @@ static assay_status take(arguments *a, int key, const char *value) {
     return assay_text_parse_int(value, "--processes", 1, ASSAY_CAMPAIGN_PROCESSES_MAX,
                                 &spec->processes, &a->err);
   case KEY_TIMEOUT:
-    return set_timeout(a, value);
+    return assay_cli_parse_timeout(value, &spec->timeout_ns, &a->err);
   case KEY_ATOL:
     return add_tolerance(a, "--atol", value, /*is_atol=*/true);
   case KEY_RTOL:

@@ -329,12 +329,12 @@ static assay_status hint_floats(finding *f, assay_error *err) {
                        "epsilon of a normalisation, or an approximated function (GELU by tanh)",
                        err));
   if (f->n == 0)
-    ASSAY_TRY(add_line(f,
-                       is_attention
-                           ? "looks like: another computation of attention: scale, mask, heads, or "
-                             "weights"
-                           : "looks like: another computation: weights, layout, function or epsilon",
-                       err));
+    ASSAY_TRY(add_line(
+        f,
+        is_attention ? "looks like: another computation of attention: scale, mask, heads, or "
+                       "weights"
+                     : "looks like: another computation: weights, layout, function or epsilon",
+        err));
   return ASSAY_OK;
 }
 

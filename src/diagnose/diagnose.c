@@ -326,9 +326,8 @@ static assay_status diagnose(diagnosing *d, assay_error *err) {
 assay_status assay_diagnose_run(const assay_diagnose_spec *spec, assay_diagnosis *out,
                                 assay_error *err) {
   diagnosing d = {.spec = spec};
-  bool has_plot = false;
   assay_status st = diagnose(&d, err);
-  if (st == ASSAY_OK) st = assay_diagnose_write(&d.diagnosis, spec->out_path, &has_plot, err);
+  if (st == ASSAY_OK) st = assay_diagnose_write(&d.diagnosis, spec->out_path, err);
   assay_manifest_reset(&d.manifest);
   assay_tensor_map_reset(&d.weights);
   assay_runtime_spec_reset(&d.runtime);

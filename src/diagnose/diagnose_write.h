@@ -8,7 +8,7 @@
  * growth.svg, the distance of each block from the truth in the model's order, where gnuplot is
  * there. *out_plot says whether it is. Errors: IO, MEMORY. */
 assay_status assay_diagnose_write(const assay_diagnosis *diagnosis, const char *folder,
-                                  bool *out_plot, assay_error *err) ASSAY_NODISCARD;
+                                  assay_error *err) ASSAY_NODISCARD;
 
 /* The JSON alone. */
 void assay_diagnose_put(const assay_diagnosis *diagnosis, assay_json_builder *b);

@@ -8,6 +8,7 @@
 #include "base/child.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "campaign/worker.h"
 #include "onnx/expose.h"
 #include "onnx/model_info.h"
@@ -21,11 +22,6 @@
 /* --- the graph -----------------------------------------------------------------------------------
  */
 
-static assay_status copy_text(char **to, const char *text, assay_error *err) {
-  *to = assay_strdup(text);
-  return *to != NULL ? ASSAY_OK : assay_fail_memory(err, 256);
-}
-
 static assay_status take_blocks(const assay_json *list, assay_instrument_blocks *out,
                                 assay_error *err) {
   size_t n = assay_json_len(list);
@@ -37,8 +33,8 @@ static assay_status take_blocks(const assay_json *list, assay_instrument_blocks 
     ASSAY_TRY(assay_json_need_string(assay_json_at(list, i), "block", &name, err));
     ASSAY_TRY(assay_json_need_string(assay_json_at(list, i), "value", &value, err));
     out->n = i + 1;
-    ASSAY_TRY(copy_text(&out->names[i], name, err));
-    ASSAY_TRY(copy_text(&out->values[i], value, err));
+    ASSAY_TRY(assay_text_set(&out->names[i], name, err));
+    ASSAY_TRY(assay_text_set(&out->values[i], value, err));
   }
   return ASSAY_OK;
 }
