@@ -61,8 +61,12 @@ assay_status assay_blocks_evaluate(const assay_blocks_question *question, assay_
  */
 
 bool assay_blocks_row_is_valid(const assay_tensor *block, const assay_tensor *mask, size_t row) {
-  bool is_of_elements = block->rank == 3 && block->dims[1] == mask->dims[1];
-  return !is_of_elements || assay_tensor_get_real(mask, row) > 0;
+  size_t n = (size_t)mask->dims[1];
+  if (block->rank != 3) return true;
+  if (block->dims[1] == mask->dims[1]) return assay_tensor_get_real(mask, row) > 0;
+  for (size_t i = 0; i < n; i++)
+    if (assay_tensor_get_real(mask, row * n + i) > 0) return true;
+  return false;
 }
 
 static size_t width_of(const assay_tensor *block) {

@@ -37,7 +37,7 @@ assay_status assay_blocks_compare(const assay_tensor *got, const assay_tensor *t
 double assay_blocks_distance(const assay_tensor *a, const assay_tensor *b,
                              const assay_tensor *scale, const assay_tensor *mask);
 
-/* Row i of a block [.., W] is of a valid position; every row of [B,1,W] is. */
+/* Row i of a block [B,N,W] is of a valid position; of one [B,1,W], of an event that has any. */
 bool assay_blocks_row_is_valid(const assay_tensor *block, const assay_tensor *mask, size_t row);
 
 #endif

@@ -28,6 +28,9 @@ x[:, 0] = 1 + np.arange(31) % 2
 phi = rng.uniform(-3, 3, 31)
 x[:, 1], x[:, 2], x[:, 3], x[:, 4], x[:, 5] = rng.exponential(3, 31) + 0.5, rng.uniform(-2, 2, 31), np.sin(phi), np.cos(phi), rng.exponential(9, 31) + 1
 np.savez("pool.npz", X=x)
+mask = np.ones((2, 31), np.float32)  # an event with holes, and one without any element
+mask[0, [0, 7]], mask[1] = 0, 0
+np.savez("holes.npz", Xfeat_normed=np.stack([x, x]), mask=mask)
 END
 cat >gelu.json <<'END'
 {"dataset": "cld", "model": {"type": "attention", "attention": {"num_convs": 3, "activation": "gelu"}}}
@@ -36,6 +39,8 @@ END
 "$assay" export --config gelu.json --sweep 100 --name gelu -o gelu >/dev/null
 "$assay" export --model heptv2 --sweep 500 --name heptv2 -o heptv2 >/dev/null
 "$assay" export --model heptv2 --sweep 200 --pool pool.npz --name ties -o ties >/dev/null
+
+"$assay" export --model attention --inputs holes.npz --name holes -o holes >/dev/null
 
 whole() { # BUNDLE
   "$assay" diagnose --bundle "$1" -o "$1.why" >"$1.txt" 2>/dev/null || {
@@ -68,6 +73,7 @@ fault() { # FAULT BUNDLE BLOCK RUN-STATUS WORDS
 }
 
 whole attention
+whole holes
 whole gelu
 whole heptv2
 whole ties
