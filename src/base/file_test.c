@@ -14,9 +14,8 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/test_folder.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static int open_folder(void **state) {
   test_folder *folder = malloc(sizeof *folder);
@@ -34,7 +33,7 @@ static int close_folder(void **state) {
 static void a_file_is_read_as_it_was_written(void **state) {
   static const size_t sizes[] = {0, 1, 65535, 65536, 65537, 200000};
   const char *path = test_folder_file(*state, "a");
-  for (size_t i = 0; i < COUNT(sizes); i++) {
+  for (size_t i = 0; i < N_OF(sizes); i++) {
     uint8_t *bytes = assay_alloc(sizes[i]);
     for (size_t k = 0; k < sizes[i]; k++) bytes[k] = (uint8_t)(k * 7 + i);
     assert_int_equal(assay_file_write(path, bytes, sizes[i], NULL), ASSAY_OK);
@@ -85,7 +84,7 @@ static void what_is_no_file_is_named(void **state) {
               {fifo, "is neither a file nor a folder"},
               {"/dev/zero", "is neither a file nor a folder"},
               {"/nowhere/x", "No such file or directory"}};
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_buf buf = {0};
     assay_file_map map = {0};
     assay_error err = {0}, map_err = {0};
@@ -141,7 +140,7 @@ static void targets_that_are_no_files_are_refused(void **state) {
               {"/dev/null", "something that is no regular file is there"},
               {slash, "is no name for a file"},
               {"/nowhere/x", "No such file or directory"}};
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_error err = {0};
     assert_int_equal(assay_file_write(rows[i].path, "x", 1, &err), ASSAY_E_IO);
     if (strstr(err.text, rows[i].words) == NULL) fail_msg("%s", err.text);
@@ -195,7 +194,7 @@ static void folders_are_made_listed_and_removed(void **state) {
                    ASSAY_OK);
   assert_int_equal(symlink(outside, link), 0);
   static const char *const names[] = {"x/b", "x/a", "x/.c", "x/y/z/d"};
-  for (size_t i = 0; i < COUNT(names); i++) {
+  for (size_t i = 0; i < N_OF(names); i++) {
     assert_int_equal(assay_file_write(test_folder_file(folder, names[i]), "x", 1, NULL), ASSAY_OK);
   }
   assay_names list = {0};
@@ -222,7 +221,7 @@ static void paths_are_joined(void **state) {
     const char *folder, *name, *joined;
   } rows[] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"},
               {"a", "/b", "/b"}, {"", "b", "b"},     {"a/b", "c/d", "a/b/c/d"}};
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     char *joined = assay_path_join(rows[i].folder, rows[i].name);
     assert_string_equal(joined, rows[i].joined);
     assay_free(joined);
@@ -238,10 +237,10 @@ static void names_that_leave_are_seen(void **state) {
   static const char *const outside[] = {"",       "/a",   "..",   "../a", "a/..",
                                         "a/../b", ".",    "./a",  "a//b", "a/",
                                         "a\\b",   "a\nb", "\x7f", "\xff", "a/./b"};
-  for (size_t i = 0; i < COUNT(inside); i++) {
+  for (size_t i = 0; i < N_OF(inside); i++) {
     if (!assay_path_is_inside(inside[i])) fail_msg("'%s'", inside[i]);
   }
-  for (size_t i = 0; i < COUNT(outside); i++) {
+  for (size_t i = 0; i < N_OF(outside); i++) {
     if (assay_path_is_inside(outside[i])) fail_msg("'%s'", outside[i]);
   }
   char name[1026];

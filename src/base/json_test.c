@@ -11,9 +11,8 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/test_folder.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static assay_json *parse(const char *text) {
   assay_json *root = NULL;
@@ -74,7 +73,7 @@ static void what_is_not_json_is_refused_with_its_place(void **state) {
       {"\xef\xbb\xbf[]", "line 1"},
       {"[\"a", "line 1"},
   };
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_json *root = NULL;
     assay_error err = {0};
     assay_status st = assay_json_parse(rows[i].text, strlen(rows[i].text), &root, &err);
@@ -150,7 +149,7 @@ static void schema_and_keys_are_strict(void **state) {
   err = (assay_error){0};
   assert_int_equal(assay_json_need_schema(root, "manifest", 2, &err), ASSAY_E_FORMAT);
   err = (assay_error){0};
-  assert_int_equal(assay_json_only_keys(root, keys, COUNT(keys), &err), ASSAY_E_FORMAT);
+  assert_int_equal(assay_json_only_keys(root, keys, N_OF(keys), &err), ASSAY_E_FORMAT);
   assert_string_equal(err.text, "unknown key 'num_conv': did you mean 'num_convs'?");
   assay_json_destroy(root);
 }
@@ -209,7 +208,7 @@ static void reals_come_back_bit_for_bit(void **state) {
   (void)state;
   static const double values[] = {0.1,  1.0 / 3.0,         5e-324, 1.7976931348623157e308,
                                   -0.0, 9007199254740993.0};
-  for (size_t i = 0; i < COUNT(values); i++) {
+  for (size_t i = 0; i < N_OF(values); i++) {
     assay_json_builder *b = assay_json_builder_create();
     assay_json_put_real(b, NULL, values[i]);
     assay_buf text = {0};

@@ -12,10 +12,9 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/test_folder.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static void shapes_are_counted_with_care(void **state) {
   (void)state;
@@ -36,7 +35,7 @@ static void shapes_are_counted_with_care(void **state) {
       {{0}, -1, ASSAY_E_ARGUMENT, 0},
       {{0}, 65, ASSAY_E_ARGUMENT, 0},
   };
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     size_t count = 99;
     assay_status st = assay_shape_count(rows[i].dims, rows[i].rank, &count, NULL);
     if (st != rows[i].status || (st == ASSAY_OK && count != rows[i].count)) {
@@ -119,7 +118,7 @@ static void elements_are_read_as_reals(void **state) {
       {ASSAY_DTYPE_U64, 0x1p64}, {ASSAY_DTYPE_I64, -1}, {ASSAY_DTYPE_BOOL, 1},
   };
   int64_t one = 1;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_tensor t = {0};
     assert_int_equal(assay_tensor_init_view(&t, rows[i].dtype, 1, &one, &v, NULL), ASSAY_OK);
     if (assay_tensor_get_real(&t, 0) != rows[i].value)

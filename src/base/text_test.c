@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#include "base/array.h"
 
 static void the_nearest_name_is_suggested(void **state) {
   (void)state;
@@ -27,8 +27,8 @@ static void the_nearest_name_is_suggested(void **state) {
       {"xyz", NULL},
       {"", NULL},
   };
-  for (size_t i = 0; i < COUNT(rows); i++) {
-    const char *found = assay_text_nearest(rows[i].word, names, COUNT(names));
+  for (size_t i = 0; i < N_OF(rows); i++) {
+    const char *found = assay_text_nearest(rows[i].word, names, N_OF(names));
     bool same = found == NULL || rows[i].nearest == NULL ? found == rows[i].nearest
                                                          : strcmp(found, rows[i].nearest) == 0;
     if (!same) fail_msg("'%s': '%s'", rows[i].word, found != NULL ? found : "(none)");
@@ -47,7 +47,7 @@ static void integers_are_read_whole(void **state) {
   assert_true(value == INT64_MAX);
   static const char *const wrong[] = {
       "", " 1", "1 ", "1.0", "0x10", "+", "-", "1e3", "21", "9223372036854775808", "--1", "1,000"};
-  for (size_t i = 0; i < COUNT(wrong); i++) {
+  for (size_t i = 0; i < N_OF(wrong); i++) {
     assay_error err = {0};
     value = 5;
     if (assay_text_parse_int(wrong[i], "--n", 0, 20, &value, &err) != ASSAY_E_ARGUMENT) {
@@ -68,7 +68,7 @@ static void unsigned_integers_are_read_whole(void **state) {
   assert_true(value == 0);
   assert_int_equal(assay_text_parse_u64("18446744073709551615", "x", &value, NULL), ASSAY_OK);
   assert_true(value == UINT64_MAX);
-  for (size_t i = 0; i < COUNT(wrong); i++) {
+  for (size_t i = 0; i < N_OF(wrong); i++) {
     assay_error err = {0};
     if (assay_text_parse_u64(wrong[i], "--n", &value, &err) != ASSAY_E_ARGUMENT)
       fail_msg("'%s' was read as %llu", wrong[i], (unsigned long long)value);
@@ -83,7 +83,7 @@ static void reals_are_read_whole(void **state) {
     const char *text;
     double value;
   } rows[] = {{"1e-3", 1e-3}, {"3", 3.0}, {".5", 0.5}, {"5.", 5.0}, {"-2.5E+2", -250.0}};
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     double value = 0;
     assert_int_equal(assay_text_parse_real(rows[i].text, "x", -HUGE_VAL, HUGE_VAL, &value, NULL),
                      ASSAY_OK);
@@ -91,7 +91,7 @@ static void reals_are_read_whole(void **state) {
   }
   static const char *const wrong[] = {"",   ".",  "e5",  "1e",    "nan", "inf", "0x1p3",
                                       "1 ", " 1", "1,5", "1e999", "--1", "1e5x"};
-  for (size_t i = 0; i < COUNT(wrong); i++) {
+  for (size_t i = 0; i < N_OF(wrong); i++) {
     double value = 0;
     if (assay_text_parse_real(wrong[i], "x", -HUGE_VAL, HUGE_VAL, &value, NULL) !=
         ASSAY_E_ARGUMENT) {
@@ -137,7 +137,7 @@ static void utf8_is_strict(void **state) {
       {"\xf4\x90\x80\x80", 4, false}, /* beyond U+10FFFF */
       {"\xff", 1, false},
   };
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     if (assay_text_is_utf8(rows[i].text, rows[i].n) != rows[i].good) fail_msg("row %zu", i);
   }
 }
@@ -164,7 +164,7 @@ static void printable_text_is_safe_and_fits(void **state) {
       {"abc", 1, ""},
       {"abc", 3, ".."},
   };
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     char out[100];
     assay_text_printable(rows[i].text, out, rows[i].room);
     if (strcmp(out, rows[i].out) != 0) fail_msg("row %zu: '%s', not '%s'", i, out, rows[i].out);

@@ -10,9 +10,8 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/test_folder.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* ---- making archives ----------------------------------------------------------------------------
  */
@@ -260,18 +259,18 @@ static void a_right_archive_is_read(void **state) {
       {.name = "d", .method = 8, .size = 20, .packed = sizeof deflated, .packed_data = deflated},
       {.name = "described", .text = "later", .flags = 1u << 3, .local_crc = 1, .local_size = 1},
   };
-  forged right[COUNT(entries)];
+  forged right[N_OF(entries)];
   memcpy(right, entries, sizeof entries);
   right[5].crc = crc_of(DEFLATED_TEXT, 20);
   static const char *const texts[] = {"first", "second", "", "zip64", DEFLATED_TEXT, "later"};
   static const forged_end ends[] = {{0}, {.comment = "a comment"}, {.zip64 = true}};
-  for (size_t e = 0; e < COUNT(ends); e++) {
-    assay_buf bytes = forge(right, COUNT(right), &ends[e]);
+  for (size_t e = 0; e < N_OF(ends); e++) {
+    assay_buf bytes = forge(right, N_OF(right), &ends[e]);
     assay_zip *zip = NULL;
     assay_error err = {0};
     if (open_bytes(f, bytes.data, bytes.size_bytes, &zip, &err)) fail_msg("%zu: %s", e, err.text);
-    assert_int_equal(assay_zip_count(zip), COUNT(texts)); /* without the folder */
-    for (size_t i = 0; i < COUNT(texts); i++) {
+    assert_int_equal(assay_zip_count(zip), N_OF(texts)); /* without the folder */
+    for (size_t i = 0; i < N_OF(texts); i++) {
       const assay_zip_entry *entry = assay_zip_at(zip, i);
       char out[64] = {0}, head[2] = {0};
       assert_int_equal(entry->size_bytes, strlen(texts[i]));
@@ -295,7 +294,7 @@ static void a_right_archive_is_read(void **state) {
     }
     assert_null(assay_zip_find(zip, "nothing"));
     assert_null(assay_zip_find(zip, "folder/"));
-    assert_null(assay_zip_at(zip, COUNT(texts)));
+    assert_null(assay_zip_at(zip, N_OF(texts)));
     assay_error read_err = {0};
     assert_int_equal(assay_zip_read(zip, 99, NULL, &read_err), ASSAY_E_ARGUMENT);
     assert_int_equal(assay_zip_read_split(zip, 0, NULL, 99, NULL, NULL), ASSAY_E_ARGUMENT);
@@ -389,7 +388,7 @@ static void one_wrong_entry_field_is_refused(void **state) {
       {{.name = "caf\xc3\xa9"}, ASSAY_E_FORMAT, "without the UTF-8 flag"},
       {{.name = "caf\xe9", .flags = 1 << 11}, ASSAY_E_FORMAT, "is not UTF-8"},
   };
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assert_refused(*state, &rows[i].entry, 1, &(forged_end){0}, rows[i].status, rows[i].words);
   }
 }
@@ -454,7 +453,7 @@ static void wrong_end_records_are_refused(void **state) {
        ASSAY_E_FORMAT,
        "contradicts"},
   };
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assert_refused(*state, &(forged){.name = "a", .text = "x"}, 1, &rows[i].end, rows[i].status,
                    rows[i].words);
   }
@@ -467,7 +466,7 @@ static void what_is_no_archive_is_named(void **state) {
               {"version https://git-lfs.github.com/spec/v1\n", "not a zip archive"},
               {"PK", "not a zip archive"},
               {"PK\3\4", "the end record of the zip archive is missing"}};
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_error err = {0};
     assert_int_equal(read_all(*state, rows[i].bytes, strlen(rows[i].bytes), &err), ASSAY_E_FORMAT);
     if (strstr(err.text, rows[i].words) == NULL) fail_msg("%s", err.text);
@@ -499,10 +498,10 @@ static assay_buf sample(void) {
                              .packed = sizeof deflated,
                              .packed_data = deflated,
                              .crc = 0}};
-  forged right[COUNT(entries)];
+  forged right[N_OF(entries)];
   memcpy(right, entries, sizeof entries);
   right[2].crc = crc_of(DEFLATED_TEXT, 20);
-  return forge(right, COUNT(right), &(forged_end){.zip64 = true});
+  return forge(right, N_OF(right), &(forged_end){.zip64 = true});
 }
 
 static void an_archive_cut_anywhere_is_refused(void **state) {
@@ -623,7 +622,7 @@ static void unusable_names_are_not_written(void **state) {
               {"a/", "ends in '/'"},
               {"\xff", "is not UTF-8"},
               {"", "is empty"}};
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_error err = {0};
     assert_int_equal(assay_zip_writer_add(writer, rows[i].name, "x", 1, NULL, 0, &err),
                      ASSAY_E_ARGUMENT);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/child.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -26,7 +27,6 @@
 #define TASK_FILE   "task.json"
 #define STDOUT_FILE "stdout.txt"
 #define FULL_BYTES  ((uint64_t)4 << 20) /* less room: a failure may be the disk's */
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* --- the worker ----------------------------------------------------------------------------------
  */

@@ -18,12 +18,11 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "campaign/bundle_export.h"
 #include "package/manifest.h"
 #include "package/npz.h"
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Each test works in an empty folder of its own. */
 static char room[256];
@@ -367,7 +366,7 @@ static void make_bad(const char *name, assay_tensor_map *arrays) {
 
 static void files_that_do_not_fit_are_refused_by_file_array_and_index(void **state) {
   (void)state;
-  for (size_t i = 0; i < COUNT(BAD_FILES); i++) {
+  for (size_t i = 0; i < N_OF(BAD_FILES); i++) {
     assay_export_spec spec = small_spec("attention");
     assay_tensor_map arrays = {0};
     const char *const inputs[] = {"case.npz"};
@@ -428,7 +427,7 @@ static void names_that_no_bundle_replaces_are_refused_at_once(void **state) {
   assert_int_equal(mkdir("folder", 0777), 0);
   assert_int_equal(symlink("folder", "link"), 0);
   static const char *const names[] = {".", "./", "..", "/", "folder/.", "folder/.."};
-  for (size_t i = 0; i < COUNT(names); i++)
+  for (size_t i = 0; i < N_OF(names); i++)
     export_refused(&spec, names[i], ASSAY_E_ARGUMENT, "no name for a bundle's folder");
   export_refused(&spec, "link", ASSAY_E_ARGUMENT, "symbolic link");
   export_refused(&spec, "link/", ASSAY_E_ARGUMENT, "symbolic link");

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "campaign/attempt.h"
@@ -23,8 +24,6 @@
 
 #define WORK_FOLDER   ".work"
 #define REPORT_FOLDER "report"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *const not_in_tree[] = {ASSAY_PACKAGE_FILE, ASSAY_PACKAGE_LOCK_FILE, WORK_FOLDER};
 

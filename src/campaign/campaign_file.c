@@ -4,14 +4,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "campaign/worker.h"
 #include "package/fields.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 20)
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The folder that a relative path is taken from; released with assay_free. */
 static char *folder_of(const char *path) {

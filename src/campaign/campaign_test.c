@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/test_folder.h"
@@ -26,8 +27,6 @@
 #include "package/npz.h"
 #include "package/package.h"
 #include "package/tree.h"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 #define B 1 /* events of a case */
 #define N 4 /* elements of an event; the last one is padding */

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "measure/clock.h"
@@ -13,8 +14,6 @@
 
 #define DIGESTS_MAX_BYTES ((size_t)16 << 20)
 #define SETTLED_NS        INT64_C(3000000000) /* coarser than any file system's clock: FAT's is 2 s */
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 typedef struct entry {
   char *path;

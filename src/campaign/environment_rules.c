@@ -9,9 +9,8 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Providers as bits. */
 enum { CUDA = 1, TENSORRT = 2, MIGRAPHX = 4, ROCM = 8, ONEDNN = 16, OPENVINO = 32, ANY = 0xff };

@@ -10,9 +10,8 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "base/json.h"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static void rules_are_by_name_and_provider(void **state) {
   (void)state;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/tensor.h"
 #include "base/text.h"
 #include "evidence/placement.h"
@@ -13,8 +14,6 @@
 #include "measure/stats.h"
 #include "package/fields.h"
 #include "package/npz.h"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The last is the evaluator in the precision that the export computes in: it says what of an error
  * the precision must cost, and gates nothing. */

@@ -14,10 +14,9 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "package/npz.h"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static char folder[64];
 static char *case_path, *outputs_path;

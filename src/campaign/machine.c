@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -22,8 +23,6 @@
 
 #define LINE_MAX_BYTES 8192
 #define UNAVAILABLE    "unavailable"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 extern char **environ;
 

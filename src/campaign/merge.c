@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "campaign/machine.h"
@@ -14,8 +15,6 @@
 #include "package/package.h"
 #include "package/result.h"
 #include "package/tree.h"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 #define NOWHERE SIZE_MAX
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
+#include "base/array.h"
 
 /* What both CUDA runtimes share. */
 #define CUDA_OPTIONS "\"use_tf32\": \"0\", \"cudnn_conv_algo_search\": \"DEFAULT\""

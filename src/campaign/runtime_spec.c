@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -19,8 +20,6 @@
 
 #define RUNTIME_MAX_BYTES ((size_t)1 << 20)
 #define THREADS_MAX       4096
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static assay_status duplicate(const char *text, char **out, assay_error *err) {
   *out = assay_strdup(text);

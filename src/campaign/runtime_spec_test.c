@@ -12,11 +12,10 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "campaign/runtime_builtin.h"
 #include "campaign/session_plan.h"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static char folder[64];
 

@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/text.h"
 
 #define THREADS_MAX 4096
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 typedef struct kind_word {
   const char *word;

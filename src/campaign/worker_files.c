@@ -3,14 +3,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "campaign/worker.h"
 #include "package/fields.h"
 
 #define FILE_MAX_BYTES ((size_t)16 << 20)
 #define LINE_MAX_BYTES 256
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *const mode_words[] = {"timing", "placement", "probe"};
 

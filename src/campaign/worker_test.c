@@ -14,12 +14,12 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "campaign/judge.h"
 #include "package/npz.h"
 
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
-#define MODELS      "../runtime/testdata/"
+#define MODELS "../runtime/testdata/"
 
 static char folder[64];
 static char *case_path;

@@ -42,7 +42,7 @@ static void reads_the_samples_in_any_order(void **state) {
       {"g4_zstd", 4, 3, ASSAY_CODEC_ZSTD, "group_size:4"},
   };
   (void)state;
-  for (size_t r = 0; r < COUNT(rows); r++) {
+  for (size_t r = 0; r < N_OF(rows); r++) {
     assay_buf bytes = read_sample(rows[r].name);
     assay_array_record *file;
     assay_error err = {0};
@@ -79,7 +79,7 @@ static void reads_empty_files_and_empty_records(void **state) {
     const char *records[4];
   } rows[] = {{"empty", 0, {NULL}}, {"empty_records", 4, {"", "a", "", ""}}};
   (void)state;
-  for (size_t r = 0; r < COUNT(rows); r++) {
+  for (size_t r = 0; r < N_OF(rows); r++) {
     assay_buf bytes = read_sample(rows[r].name);
     assay_array_record *file;
     assay_error err = {0};
@@ -245,7 +245,7 @@ static void says_what_a_file_is_not(void **state) {
       {"\x83\xaf\x70", 3, "truncated or not an ArrayRecord file: 3 bytes"},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     const assay_span bytes = {(const uint8_t *)rows[i].bytes, rows[i].n};
     assay_array_record *file;
     assay_error err = {0};
@@ -281,7 +281,7 @@ static bool read_all(assay_span bytes, bool with_verify, uint64_t *out_sum, assa
 static void finds_every_changed_byte(void **state) {
   static const char *const names[] = {"g1_zstd", "g4_zstd", "g1_snappy", "g1_brotli"};
   (void)state;
-  for (size_t r = 0; r < COUNT(names); r++) {
+  for (size_t r = 0; r < N_OF(names); r++) {
     assay_buf bytes = read_sample(names[r]);
     assert_int_equal(bytes.size_bytes, FILE_BYTES);
     uint64_t whole, sum;
@@ -352,7 +352,7 @@ static void refuses_footers_that_contradict(void **state) {
   };
   const assay_span record = text_span("hello");
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     record_maker m;
     assay_array_record *file;
     assay_error err = {0};
@@ -488,7 +488,7 @@ static void bounds_what_all_chunks_unpack_to(void **state) {
 static void says_that_memory_is_out_at_each_step(void **state) {
   static const char *const names[] = {"g4_zstd", "g1_brotli", "big_record_unc"};
   (void)state;
-  for (size_t r = 0; r < COUNT(names); r++) {
+  for (size_t r = 0; r < N_OF(names); r++) {
     assay_buf bytes = read_sample(names[r]);
     assay_status st = ASSAY_E_MEMORY;
     for (int n = 0; st; n++) {

@@ -23,7 +23,7 @@ static void gives_the_published_values(void **state) {
               {ones, 32, 0x62a8ab43},
               {rising, 32, 0x46dd794e},
               {falling, 32, 0x113fdb5c}};
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assert_int_equal(assay_crc32c_of(&crc, rows[i].bytes, rows[i].n), rows[i].value);
     assert_int_equal(assay_crc32c_by_tables(&crc, rows[i].bytes, rows[i].n), rows[i].value);
   }

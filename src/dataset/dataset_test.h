@@ -14,12 +14,11 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "dataset/inflate.h"
 #include "dataset/span.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* The call failed with that status and those words, and its message is one line. */
 static inline void expect(assay_status found, const assay_error *err, assay_status status,

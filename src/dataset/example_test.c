@@ -83,7 +83,7 @@ static void reads_every_form_of_the_same_list(void **state) {
   };
   assay_example example = {0};
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_span record = bytes_of(rows[i].hex);
     assay_error err = {0};
     expect_ok(assay_example_parse(record, &example, &err), &err, rows[i].hex);
@@ -160,7 +160,7 @@ static void reads_messages_with_nothing_in_them(void **state) {
   };
   assay_example example = {0};
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_span record = bytes_of(rows[i].hex);
     assay_error err = {0};
     expect_ok(assay_example_parse(record, &example, &err), &err, rows[i].hex);
@@ -206,7 +206,7 @@ static void refuses_what_is_no_example(void **state) {
   };
   assay_example example = {0};
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_span record = bytes_of(rows[i].hex);
     assay_error err = {0};
     expect(assay_example_parse(record, &example, &err), &err, ASSAY_E_FORMAT, rows[i].words,

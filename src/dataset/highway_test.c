@@ -20,7 +20,7 @@ static void gives_the_hashes_of_riegelis_key(void **state) {
   uint8_t bytes[100];
   (void)state;
   for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)i;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_span exact = exact_copy(bytes, rows[i].n);
     assert_int_equal(assay_highway_hash(exact.data, rows[i].n), rows[i].hash);
     free_copy(exact);

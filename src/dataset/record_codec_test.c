@@ -39,8 +39,8 @@ static void unpacks_what_was_packed(void **state) {
   static const size_t sizes[] = {0, 1, 8, 1000, 300000};
   assay_codec_state kept = {0};
   (void)state;
-  for (size_t c = 0; c < COUNT(codecs); c++) {
-    for (size_t i = 0; i < COUNT(sizes); i++) {
+  for (size_t c = 0; c < N_OF(codecs); c++) {
+    for (size_t i = 0; i < N_OF(sizes); i++) {
       size_t n = sizes[i];
       uint8_t *text = make_text(n), *out = malloc(n + 1);
       assay_span packed = pack(codecs[c], text, n);
@@ -62,7 +62,7 @@ static void refuses_streams_that_are_cut_or_of_another_size(void **state) {
   size_t n = 1000;
   uint8_t *text = make_text(n), *out = malloc(2 * n);
   (void)state;
-  for (size_t c = 0; c < COUNT(codecs); c++) {
+  for (size_t c = 0; c < N_OF(codecs); c++) {
     assay_span packed = pack(codecs[c], text, n);
     for (size_t cut = 0; cut < packed.size_bytes; cut++) {
       assay_span prefix = exact_copy(packed.data, cut);
@@ -74,7 +74,7 @@ static void refuses_streams_that_are_cut_or_of_another_size(void **state) {
     const struct {
       size_t declared, behind;
     } rows[] = {{n - 1, 0}, {n + 1, 0}, {0, 0}, {n, 1}, {n, 40}};
-    for (size_t i = 0; i < COUNT(rows); i++) {
+    for (size_t i = 0; i < N_OF(rows); i++) {
       assay_buf longer = {0};
       append(&longer, packed.data, packed.size_bytes);
       for (size_t k = 0; k < rows[i].behind; k++) append(&longer, "\x28", 1);
@@ -96,7 +96,7 @@ static void stays_in_bounds_with_every_bit_flipped(void **state) {
   size_t n = 300;
   uint8_t *text = make_text(n), *out = malloc(n);
   (void)state;
-  for (size_t c = 0; c < COUNT(codecs); c++) {
+  for (size_t c = 0; c < N_OF(codecs); c++) {
     assay_span packed = pack(codecs[c], text, n);
     uint8_t *bytes = (uint8_t *)(uintptr_t)packed.data;
     for (size_t bit = 0; bit < 8 * packed.size_bytes; bit++) {
@@ -121,7 +121,7 @@ static void stops_bombs_at_the_declared_size(void **state) {
   uint8_t *zeroes = calloc(n, 1), *out = malloc(1000);
   (void)state;
   assert_non_null(zeroes);
-  for (size_t c = 0; c < COUNT(codecs); c++) {
+  for (size_t c = 0; c < N_OF(codecs); c++) {
     assay_span packed = pack(codecs[c], zeroes, n);
     assay_error err = {0};
     expect(assay_codec_unpack(&kept, codecs[c], packed, out, 1000, &err), &err, ASSAY_E_FORMAT,

@@ -27,7 +27,7 @@ static void places_chunks_as_the_reference_does(void **state) {
 static void advances_by_one_byte_as_by_many(void **state) {
   static const uint64_t begins[] = {0, 25, 64, 65500, 65535, 65536};
   (void)state;
-  for (size_t i = 0; i < COUNT(begins); i++) {
+  for (size_t i = 0; i < N_OF(begins); i++) {
     uint64_t at = begins[i];
     for (uint64_t n = 1; n < 140000; n++) {
       if (at % 65536 == 0) at += 24;
@@ -65,7 +65,7 @@ static void refuses_headers_that_do_not_fit(void **state) {
       {8, 25, "it ends at offset 129, 1 too far"},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_buf file = make_file(rows[i].field, rows[i].value);
     assay_riegeli_chunk chunk;
     assay_error err = {0};
@@ -106,7 +106,7 @@ static void reads_across_block_headers(void **state) {
   static const uint64_t begins[] = {65516, 65536 - 45, 65536, 300};
   (void)state;
   for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(i % 251);
-  for (size_t i = 0; i < COUNT(begins); i++) {
+  for (size_t i = 0; i < N_OF(begins); i++) {
     record_maker m;
     assay_riegeli_chunk chunk;
     assay_span data;
@@ -189,7 +189,7 @@ static void refuses_chunks_that_cannot_be_where_they_are(void **state) {
       {{.type = 't'}, true, ASSAY_E_UNSUPPORTED, "transpose:false"},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_error err = {0};
     assay_status st = rows[i].must_be_blank ? assay_riegeli_need_blank(&rows[i].chunk, &err)
                                             : assay_riegeli_need_simple(&rows[i].chunk, &err);

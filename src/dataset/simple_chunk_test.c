@@ -19,7 +19,7 @@ static const struct {
 static void reads_what_the_reference_writes(void **state) {
   assay_simple_chunk chunk = {0};
   (void)state;
-  for (size_t i = 0; i < COUNT(samples); i++) {
+  for (size_t i = 0; i < N_OF(samples); i++) {
     assay_buf data = {0};
     assay_error err = {0};
     append_hex(&data, samples[i].hex);
@@ -47,7 +47,7 @@ static void reads_records_without_bytes(void **state) {
   };
   assay_simple_chunk chunk = {0};
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_buf data = {0};
     assay_error err = {0};
     append_hex(&data, rows[i].hex);
@@ -95,7 +95,7 @@ static void refuses_each_wrong_field(void **state) {
   };
   assay_simple_chunk chunk = {0};
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_buf data = {0};
     assay_error err = {0};
     append_hex(&data, rows[i].hex);
@@ -113,7 +113,7 @@ static void refuses_each_wrong_field(void **state) {
 static void refuses_every_prefix(void **state) {
   assay_simple_chunk chunk = {0};
   (void)state;
-  for (size_t i = 0; i < COUNT(samples); i++) {
+  for (size_t i = 0; i < N_OF(samples); i++) {
     assay_buf data = {0};
     append_hex(&data, samples[i].hex);
     for (size_t n = 0; n < data.size_bytes; n++) {

@@ -130,7 +130,7 @@ static void narrows_integers_and_checks_their_range(void **state) {
       {ASSAY_DTYPE_U64, 0, -1}, /* the same bits: 2^64 - 1 */
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     const int64_t values[] = {rows[i].low, rows[i].high, 1};
     spec s = {.dtype = rows[i].dtype, .rank = 1, .dims = {-1}};
     size_t elem_bytes = assay_dtype_size(s.dtype);
@@ -222,7 +222,7 @@ static void finds_the_free_dimension(void **state) {
   };
   static const float values[128];
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_buf features = {0};
     put_floats(&features, "x", values, rows[i].n_values);
     assay_buf record = finish_record(&features);
@@ -312,7 +312,7 @@ static void reads_encoded_arrays(void **state) {
     static const char *const words[] = {NULL, "9 elements of 2 by its shape",
                                         "dimension 2 is 2, expected 1", "dimension 0 is -3"};
     s = (spec){.dtype = ASSAY_DTYPE_I16, .rank = 3, .dims = {-1, -1, 1}, .encoding = s.encoding};
-    for (size_t i = 0; i < COUNT(shapes); i++) {
+    for (size_t i = 0; i < N_OF(shapes); i++) {
       put_ints(&features, "x/shape", shapes[i], 3);
       put_text(&features, "x/value", bytes, n_bytes);
       record = finish_record(&features);

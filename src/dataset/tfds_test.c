@@ -71,7 +71,7 @@ static void reads_the_small_datasets_events(void **state) {
   } rows[] = {{"train", {5, 12, 40}, 3}, {"test", {7, 1}, 2}};
   assay_tfds *dataset = open_ok(SMALL "/cms_pf_ttbar/1/3.0.0");
   (void)state;
-  for (size_t s = 0; s < COUNT(rows); s++) {
+  for (size_t s = 0; s < N_OF(rows); s++) {
     size_t split;
     assay_error err = {0};
     expect_ok(assay_tfds_find_split(dataset, rows[s].split, &split, &err), &err, rows[s].split);
@@ -119,7 +119,7 @@ static void compare_event(assay_tfds *dataset, size_t split, const assay_json *e
   expect_hash(event, "record_sha256", record.data, record.size_bytes);
   assert_int_equal(record.size_bytes, assay_json_int(assay_json_get(event, "record_bytes")));
   expect_ok(assay_tfds_read(dataset, split, i, NULL, 0, &arrays, &err), &err, "arrays");
-  for (size_t k = 0; k < COUNT(names); k++) {
+  for (size_t k = 0; k < N_OF(names); k++) {
     char key[64];
     snprintf(key, sizeof key, "%s_sha256", names[k]);
     const assay_tensor *tensor = assay_tensor_map_find(&arrays, names[k]);
@@ -388,8 +388,8 @@ static void finds_datasets_by_name_config_and_version(void **state) {
   test_folder folder;
   (void)state;
   test_folder_open(&folder);
-  for (size_t i = 0; i < COUNT(folders); i++) make_folder(&folder, folders[i]);
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(folders); i++) make_folder(&folder, folders[i]);
+  for (size_t i = 0; i < N_OF(rows); i++) {
     char *found = NULL;
     assay_error err = {0};
     assay_status st = assay_tfds_find(folder.path, rows[i].name, &found, &err);
@@ -424,10 +424,10 @@ static void warns_where_the_folder_has_another_name(void **state) {
   test_folder folder;
   (void)state;
   test_folder_open(&folder);
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     make_folder(&folder, rows[i].folder);
     char *path = assay_format("%s/%s", folder.path, rows[i].folder);
-    for (size_t k = 0; k < COUNT(files); k++) {
+    for (size_t k = 0; k < N_OF(files); k++) {
       char *from = assay_format(SMALL "/cms_pf_ttbar/1/3.0.0/%s", files[k]);
       char *to = assay_path_join(path, files[k]);
       assay_error err = {0};
@@ -496,7 +496,7 @@ static void refuses_documents_by_the_field_that_is_wrong(void **state) {
        "'a' is there twice"},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_json *root = parse(rows[i].text);
     assay_tfds_document document = {0};
     assay_error err = {0};
@@ -528,7 +528,7 @@ static void names_shards_by_the_template(void **state) {
       {"a/../../b", "[1]", 0, NULL, "no name inside the folder"},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     char *text = assay_format("{" HEAD "\"fileFormat\":\"array_record\",\"splits\":[{\"name\":"
                               "\"train\",\"filepathTemplate\":\"%s\",\"shardLengths\":%s}]}",
                               rows[i].template, rows[i].n_shards);
@@ -642,7 +642,7 @@ static void reads_every_kind_of_feature(void **state) {
        ASSAY_TFDS_PLAIN, "type 'Image'"},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_json *root = parse(rows[i].text);
     assay_tfds_features features = {0};
     assay_error err = {0};
@@ -690,7 +690,7 @@ static void refuses_features_that_are_not_as_they_must_be(void **state) {
        ASSAY_E_FORMAT, "feature 'a/b': another feature has the same name"},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_json *root = parse(rows[i].text);
     assay_tfds_features features = {0};
     assay_error err = {0};
@@ -707,7 +707,7 @@ static void bounds_depth_and_names(void **state) {
     const char *words;
   } rows[] = {{40, 1, "nested 33 deep"}, {20, 500, "a feature's name of"}};
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_buf text = {0};
     for (int d = 0; d < rows[i].depth; d++) {
       append(&text, "{\"featuresDict\":{\"features\":{\"", 30);

@@ -89,7 +89,7 @@ static void reads_plain_gzip_and_zlib_in_any_order(void **state) {
   static const int window_bits[] = {0, 31, 15};
   static const size_t sizes[] = {0, 5, 1000, 3};
   (void)state;
-  for (size_t r = 0; r < COUNT(window_bits); r++) {
+  for (size_t r = 0; r < N_OF(window_bits); r++) {
     assay_buf plain = make_file();
     assay_buf file = window_bits[r] == 0 ? make_file() : deflated(&plain, window_bits[r]);
     assay_tfrecord *reader;
@@ -117,7 +117,7 @@ static void takes_an_empty_file_for_one_without_records(void **state) {
   assay_error err = {0};
   (void)state;
   const assay_span views[] = {{NULL, 0}, span_of(&packed)};
-  for (size_t i = 0; i < COUNT(views); i++) {
+  for (size_t i = 0; i < N_OF(views); i++) {
     expect_ok(open_view(views[i], &reader, &err), &err, "open");
     assert_int_equal(assay_tfrecord_count(reader), 0);
     assay_tfrecord_close(reader);

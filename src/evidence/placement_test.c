@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/test_folder.h"
 #include "evidence/profile.h"
 
@@ -18,8 +19,6 @@
 #define WEBGPU  "WebGpuExecutionProvider"
 #define DNNL    "DnnlExecutionProvider"
 #define XNNPACK "XnnpackExecutionProvider"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static test_folder folder;
 
@@ -143,7 +142,7 @@ static void what_was_compiled_and_copied_is_counted(void **state) {
       {"webgpu-1.30.0-mesa25-mix17-3runs", WEBGPU, 3, 0, 1, 384},
       {"cpu-1.32.0-mix17-3runs", CPU, 3, 0, 0, 0},
   };
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     char path[256];
     profile_path(cases[i].profile, path);
     assay_placement_spec spec = {.profile_path = path,
@@ -173,7 +172,7 @@ static void copies_without_a_size_are_unavailable(void **state) {
   assert_non_null(at);
   at += sizeof key - 1;
   const char *rest = strchr(at, '"');
-  for (size_t i = 0; i < COUNT(sizes); ++i) {
+  for (size_t i = 0; i < N_OF(sizes); ++i) {
     assay_buf changed = {0};
     append(&changed, text, (size_t)(at - text));
     append(&changed, sizes[i], strlen(sizes[i]));
@@ -261,7 +260,7 @@ static void samples_get_their_verdict(void **state) {
       {"cpu-1.24.3-mix17", NULL, "CUDAExecutionProvider", 1, ASSAY_PLACEMENT_FAIL,
        "12 of 12 compute nodes did not run on CUDAExecutionProvider", 12, 0, 0, 0},
   };
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     char profile[256], log[256];
     profile_path(cases[i].profile, profile);
     snprintf(log, sizeof log, "testdata/placement_log/%s.log",
@@ -384,7 +383,7 @@ static void evidence_that_is_not_there_is_unknown(void **state) {
       {profile, profile, CPU, "the log says nothing of placements"},
       {profile, "testdata/profile/cpu-1.30.0-EMPTY-after-abort.json", CPU, "the log says nothing"},
   };
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     assay_placement_spec spec = {.profile_path = cases[i].profile,
                                  .log_path = cases[i].log,
                                  .provider = cases[i].provider,
@@ -548,7 +547,7 @@ static void a_damaged_event_never_passes(void **state) {
       {"{\"cat\"", "[\"cat\""},
       {"\"node_index\" : \"", "\"node_index\" : \"9"},
   };
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     assay_buf text = {0};
     char reason[256];
     const char *whole = assay_buf_text(&e.text);

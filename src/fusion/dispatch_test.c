@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#include "base/array.h"
 
 static void lines_are_read_or_told_damaged(void **state) {
   static const struct {
@@ -40,7 +40,7 @@ static void lines_are_read_or_told_damaged(void **state) {
        "", "", ASSAY_KERNEL_FLASH},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_dispatch_line line;
     assay_dispatch_line_parse(
         (assay_log_line){.text = assay_span_of(rows[i].text), .is_ended = true}, &line);
@@ -74,7 +74,7 @@ static void parts_of_lines_are_damage(void **state) {
       "and ONNX Attention: using Flash Attention",
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_dispatch_line line;
     assay_dispatch_line_parse((assay_log_line){.text = assay_span_of(rows[i]), .is_ended = true},
                               &line);

@@ -12,15 +12,15 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "dataset/inflate.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-#define PASS         ASSAY_FUSION_PASS
-#define FAIL         ASSAY_FUSION_FAIL
-#define UNKNOWN      ASSAY_FUSION_UNKNOWN
+#define PASS    ASSAY_FUSION_PASS
+#define FAIL    ASSAY_FUSION_FAIL
+#define UNKNOWN ASSAY_FUSION_UNKNOWN
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
@@ -118,7 +118,7 @@ static assay_fusion judge_bytes(const sample *s, const void *bytes, size_t size_
 
 static void every_sample_gets_its_right_verdict(void **state) {
   (void)state;
-  for (size_t i = 0; i < COUNT(samples); i++) {
+  for (size_t i = 0; i < N_OF(samples); i++) {
     const sample *s = &samples[i];
     assay_buf bytes = contents_of(s->path);
     assay_fusion f = judge_bytes(s, bytes.data, bytes.size_bytes, NULL);
@@ -145,7 +145,7 @@ static void counts_what_the_programs_hold(void **state) {
       {TEXT "A2-debian-gfx1100-rocblas-final-programs.txt", 5, 0, 2, 0},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     sample s = {.path = rows[i].path, .expect_fused = -1};
     assay_buf bytes = contents_of(s.path);
     assay_fusion f = judge_bytes(&s, bytes.data, bytes.size_bytes, NULL);
@@ -350,7 +350,7 @@ static bool is_whole(const sample *s, const text *t, const text *damaged, const 
         !holds_lines(t, damaged, f->programs[i].first_line, f->programs[i].last_line))
       return false;
   if (f->n_programs > 0) return true;
-  for (size_t i = 0; i < COUNT(words); i++)
+  for (size_t i = 0; i < N_OF(words); i++)
     if (count_word(t, words[i]) != count_word(damaged, words[i])) return false;
   return s->n_calls > 0;
 }
@@ -387,14 +387,14 @@ static void check_damaged(const sample *s, const text *t, const text *other, siz
 
 static void damaged_samples_never_pass_wrongly(void **state) {
   (void)state;
-  for (size_t i = 0; i < COUNT(samples); i++) {
+  for (size_t i = 0; i < N_OF(samples); i++) {
     assay_buf bytes = contents_of(samples[i].path);
     bool is_large = bytes.size_bytes > 5000000; /* such a trace is like its smaller sisters */
     text t = text_of(&bytes);
     for (size_t which = 0; which < (bytes.size_bytes > 100000 ? 1u : 2u); which++) {
       assay_buf other_bytes = contents_of(others_of(&samples[i], which));
       text other = text_of(&other_bytes);
-      for (size_t d = is_large ? 2 : 0; d < COUNT(damages); d += is_large ? 9 : 1)
+      for (size_t d = is_large ? 2 : 0; d < N_OF(damages); d += is_large ? 9 : 1)
         check_damaged(&samples[i], &t, &other, d);
       assay_free(other.lines);
       assay_buf_reset(&other_bytes);
@@ -407,7 +407,7 @@ static void damaged_samples_never_pass_wrongly(void **state) {
 /* Each of the last lines of a trace, and of every small sample, lost on its own. */
 static void any_line_lost_is_never_a_wrong_pass(void **state) {
   (void)state;
-  for (size_t i = 0; i < COUNT(samples); i++) {
+  for (size_t i = 0; i < N_OF(samples); i++) {
     if (samples[i].verdict != PASS) continue;
     assay_buf bytes = contents_of(samples[i].path);
     text t = text_of(&bytes);
@@ -449,9 +449,9 @@ static void evidence_of_another_graph_is_unknown(void **state) {
   };
   const sample *s = NULL;
   (void)state;
-  for (size_t i = 0; i < COUNT(samples); i++)
+  for (size_t i = 0; i < N_OF(samples); i++)
     if (strstr(samples[i].path, "ort-1.23") != NULL) s = &samples[i];
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_buf bytes = contents_of(s->path);
     if (rows[i].named != NULL)
       assert_int_equal(assay_buf_appendf(&bytes, NULL, "loading %s\n", rows[i].named), ASSAY_OK);
@@ -487,7 +487,7 @@ static void a_cached_program_is_no_evidence(void **state) {
       "[0|onnxruntime|Default|migraphx.cc:1 load] Attempting to load model at: /cache/1_2.mxr\n"};
   const sample *fused = &samples[6];
   (void)state;
-  for (size_t i = 0; i < COUNT(lines); i++) {
+  for (size_t i = 0; i < N_OF(lines); i++) {
     sample none = {.path = "cached", .expect_fused = 1};
     assay_fusion f = judge_bytes(&none, lines[i], strlen(lines[i]), NULL);
     assert_int_not_equal(f.verdict, PASS);
@@ -528,7 +528,7 @@ static void programs_of_the_same_inputs_need_their_number(void **state) {
       {2, 2, 1, UNKNOWN, "found"}, {2, 1, 1, UNKNOWN, "expected 1 compiled programs"},
       {1, 2, 1, UNKNOWN, "2 comp"}};
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_buf bytes = traces_of(
         TRACE "B1-standin-gfx1100-fused-attn_where_f16_n64-driver-trace.txt.gz", rows[i].times);
     assay_fusion_source source = {.name = "x", .bytes = bytes.data, .size_bytes = bytes.size_bytes};
@@ -568,7 +568,7 @@ static void a_program_of_another_graph_is_unknown(void **state) {
        "testdata/sort.onnx", UNKNOWN, "no input of this name and shape"},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_buf bytes = contents_of(rows[i].trace);
     assay_fusion_source source = {.name = "x", .bytes = bytes.data, .size_bytes = bytes.size_bytes};
     assay_fusion_spec spec = {.sources = &source,
@@ -603,7 +603,7 @@ static void kernels_are_allowed_by_device_or_by_name(void **state) {
       {LIST "rocprofv3-kernel-stats-5x2-mlir.csv", 0, "mlir", PASS},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_fusion_source source = {.path = rows[i].path};
     assay_fusion_spec spec = {.sources = &source,
                               .n_sources = 1,
@@ -628,7 +628,7 @@ static void a_count_is_needed_and_must_fit(void **state) {
   } rows[] = {{-1, 0, UNKNOWN}, {5, 0, PASS},     {5, 3, PASS},    {5, 2, UNKNOWN},
               {4, 0, UNKNOWN},  {15, 0, UNKNOWN}, {0, 0, UNKNOWN}, {3, 5, UNKNOWN}};
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     sample s = {
         TEXT "ort-1.23-mha-5x3-flash.txt", rows[i].expect_fused, rows[i].n_calls, 0, PASS, ""};
     assay_buf bytes = contents_of(s.path);
@@ -650,7 +650,7 @@ static void refuses_what_cannot_be_asked(void **state) {
   };
   static const char *const parts[] = {"no evidence", "'fastest'", "64 lower-case hex digits"};
   (void)state;
-  for (size_t i = 0; i < COUNT(specs); i++) {
+  for (size_t i = 0; i < N_OF(specs); i++) {
     assay_fusion f = {0};
     assay_error err = {0};
     assert_int_equal(assay_fusion_judge(&specs[i], &f, &err), ASSAY_E_ARGUMENT);
@@ -663,7 +663,7 @@ static void allocations_may_fail_at_any_step(void **state) {
                                       TEXT "B8-standin-gfx1100-perf-report.txt",
                                       LIST "rocprofv3-7-kernel-trace-2x4-mlir.csv"};
   (void)state;
-  for (size_t i = 0; i < COUNT(paths); i++) {
+  for (size_t i = 0; i < N_OF(paths); i++) {
     assay_buf bytes = contents_of(paths[i]);
     assay_fusion_source source = {.name = "x", .bytes = bytes.data, .size_bytes = bytes.size_bytes};
     assay_fusion_spec spec = {.sources = &source, .n_sources = 1, .expect_fused = 1};

@@ -15,12 +15,12 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/test_folder.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-#define PASS         ASSAY_FUSION_PASS
-#define FAIL         ASSAY_FUSION_FAIL
-#define UNKNOWN      ASSAY_FUSION_UNKNOWN
+#define PASS    ASSAY_FUSION_PASS
+#define FAIL    ASSAY_FUSION_FAIL
+#define UNKNOWN ASSAY_FUSION_UNKNOWN
 
 static test_folder folder;
 static char path[1024];
@@ -127,7 +127,7 @@ static void databases_get_their_right_verdict(void **state) {
       {"CREATE TABLE t(a);", 1, 2, 0, UNKNOWN, "neither Nsight"},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     make(rows[i].sql);
     assert_judged((assay_fusion_spec){.expect_fused = rows[i].expect_fused,
                                       .n_calls = rows[i].n_calls,
@@ -153,7 +153,7 @@ static void a_graph_that_it_names_must_be_the_one_that_ran(void **state) {
 static void a_damaged_database_never_passes_wrongly(void **state) {
   static const char *const sources[] = {NSYS, ROCPD};
   (void)state;
-  for (size_t k = 0; k < COUNT(sources); k++) {
+  for (size_t k = 0; k < N_OF(sources); k++) {
     assay_buf bytes = {0};
     make(sources[k]);
     assert_int_equal(assay_file_read(path, 1 << 20, &bytes, NULL), ASSAY_OK);
@@ -208,7 +208,7 @@ static void a_hostile_database_ends(void **state) {
       "start, 2 AS end, 3 AS pid, 4 AS dispatch_id FROM pragma_table_info('t');",
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(sqls); i++) {
+  for (size_t i = 0; i < N_OF(sqls); i++) {
     struct timespec before, after;
     make(sqls[i]);
     clock_gettime(CLOCK_MONOTONIC, &before);

@@ -8,8 +8,9 @@
 
 #include <cmocka.h>
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-#define PARTS        "reduce_max_reshape_sub_exp_reshape_reduce_sum_reshape_div"
+#include "base/array.h"
+
+#define PARTS "reduce_max_reshape_sub_exp_reshape_reduce_sum_reshape_div"
 
 static void kernels_are_told_by_their_names(void **state) {
   static const struct {
@@ -53,7 +54,7 @@ static void kernels_are_told_by_their_names(void **state) {
       {"", ASSAY_KERNEL_OTHER},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_kernel_family found = assay_kernel_of_name(rows[i].name, strlen(rows[i].name));
     if (found != rows[i].family)
       fail_msg("'%s' is %s, expected %s", rows[i].name, assay_kernel_family_name(found),
@@ -72,7 +73,7 @@ static void users_may_write_short_words(void **state) {
   };
   assay_kernel_family found;
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assert_true(assay_kernel_of_allowed(rows[i].word, &found));
     assert_int_equal(found, rows[i].family);
   }

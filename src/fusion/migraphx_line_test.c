@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#include "base/array.h"
 
 static assay_log_line line_of(const char *text) {
   return (assay_log_line){.text = assay_span_of(text), .number = 7, .is_ended = true};
@@ -40,7 +40,7 @@ static void reads_instructions(void **state) {
        "multibroadcast", "out_lens={1, 8},out_dyn_dims={}", "m", "bool_type", 2, 8},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_migraphx_instr instr;
     if (!assay_migraphx_instr_parse(line_of(rows[i].text), &instr)) fail_msg("%s", rows[i].text);
     assert_true(assay_span_is(instr.name, rows[i].name));
@@ -74,7 +74,7 @@ static void other_lines_are_no_instructions(void **state) {
   };
   assay_migraphx_instr instr;
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++)
+  for (size_t i = 0; i < N_OF(rows); i++)
     if (assay_migraphx_instr_parse(line_of(rows[i]), &instr)) fail_msg("taken: %s", rows[i]);
   assay_log_line cut = line_of("@14 = @return(@13)");
   cut.is_ended = false;
@@ -97,7 +97,7 @@ static void tells_scores_from_views(void **state) {
       {"half_type, {64}, {1}", 64, false},
   };
   (void)state;
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     char text[128] = "@1 = load(x) -> ";
     assay_migraphx_instr instr;
     strcat(text, rows[i].shape);

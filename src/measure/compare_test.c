@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#include "base/array.h"
 
 static assay_tensor view(assay_dtype dtype, int rank, const int64_t *dims, const void *data) {
   assay_tensor t = {0};
@@ -79,7 +79,7 @@ static void accepts_what_is_within_and_nothing_else(void **state) {
       {nan_f, inf, 1e-3, 1e-3, false, "on one side only"},
       {nan_f, nan_f, 1e-3, 1e-3, false, "NaN on both sides"},
   };
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     assay_compare_spec spec = {.atol = cases[i].atol, .rtol = cases[i].rtol};
     assay_compare_result r = compare_f32(&spec, 1, &cases[i].got, &cases[i].want);
     if (r.passed != cases[i].passes) fail_msg("row %zu: %d, '%s'", i, r.passed, r.reason);
@@ -150,7 +150,7 @@ static void never_broadcasts(void **state) {
       {1, 1, {1}, {3}, "shape is [1], reference [3]"}, /* three samples against one */
       {2, 2, {2, 3}, {3, 2}, "shape is [2,3], reference [3,2]"},
   };
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     assay_tensor a = view(ASSAY_DTYPE_F32, cases[i].got_rank, cases[i].got, ones);
     assay_tensor b = view(ASSAY_DTYPE_F32, cases[i].want_rank, cases[i].want, ones);
     assay_compare_result r = compare(&usual, &a, &b);
@@ -175,7 +175,7 @@ static void types_must_agree(void **state) {
       {ASSAY_DTYPE_BOOL, ASSAY_DTYPE_U8, false},  {ASSAY_DTYPE_U64, ASSAY_DTYPE_I64, false},
       {ASSAY_DTYPE_BOOL, ASSAY_DTYPE_BOOL, true}, {ASSAY_DTYPE_C64, ASSAY_DTYPE_C64, false},
   };
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     assay_tensor a = view_1d(cases[i].got, 2, bytes);
     assay_tensor b = view_1d(cases[i].want, 2, bytes);
     assay_compare_result r = compare(&usual, &a, &b);
@@ -209,7 +209,7 @@ static void integers_are_compared_exactly(void **state) {
       {ASSAY_DTYPE_U8, &no, &yes, 1, "got 0, reference 1"},
       {ASSAY_DTYPE_I8, &i8_min, &i8_max, 255, "got -128, reference 127"},
   };
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     assay_tensor a = view_1d(cases[i].dtype, 1, cases[i].got);
     assay_tensor b = view_1d(cases[i].dtype, 1, cases[i].want);
     assay_compare_spec loose = {.atol = 1e6, .rtol = 1e6}; /* not asked for: has no effect */
@@ -319,7 +319,7 @@ static void without_a_valid_position_padding_decides(void **state) {
       {zeros, dims, false, "nothing to compare: no valid element"}, /* promises nothing */
       {zeros, none, true, "nothing to compare: no valid element"},  /* no padding either */
   };
-  for (size_t i = 0; i < COUNT(cases); i++) {
+  for (size_t i = 0; i < N_OF(cases); i++) {
     assay_compare_spec spec = {
         .valid = nothing_valid, .n_positions = 2, .zero_at_padding = cases[i].demanded};
     assay_tensor a = view(ASSAY_DTYPE_F32, 2, cases[i].dims, cases[i].got);
@@ -349,7 +349,7 @@ static void padding_must_be_plus_zero_and_stays_out_of_the_errors(void **state) 
       {{0, 0, 0, 0}, 0, 7},   {{-0.0f, 0, 0, 0}, 1, 7}, {{0, 0x1p-149f, 0, 0}, 1, 7},
       {{0, 0, 0, NAN}, 1, 7}, {{7, 7, 7, 7}, 4, 0},     {{INFINITY, 0, 0, 9}, 2, 7},
   };
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     const float *pad = cases[i].padded;
     const float got[8] = {1, 2, pad[0], pad[1], 3, 4, pad[2], pad[3]};
     assay_tensor a = view(ASSAY_DTYPE_F32, 3, dims, got);
@@ -520,7 +520,7 @@ static void unusable_requests_are_refused(void **state) {
   };
   static const float data[4] = {0};
   const int64_t dims[2] = {2, 2};
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     assay_tensor a = view(cases[i].dtype, 2, dims, data);
     assay_compare_result r;
     memset(&r, 0x55, sizeof r);

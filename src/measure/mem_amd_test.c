@@ -12,12 +12,12 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/test_folder.h"
 
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
-#define PCI         "0000:c1:00.0"
-#define CARD        "sys/devices/pci0000:c0/" PCI "/"
-#define NOBODY      65534
+#define PCI    "0000:c1:00.0"
+#define CARD   "sys/devices/pci0000:c0/" PCI "/"
+#define NOBODY 65534
 
 typedef struct fixture {
   test_folder folder;

@@ -12,11 +12,11 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/test_folder.h"
 #include "measure/fake_nvml.h"
 
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
-#define GIB         (1ULL << 30)
+#define GIB (1ULL << 30)
 
 typedef struct fixture {
   test_folder folder;

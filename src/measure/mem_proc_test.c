@@ -12,9 +12,8 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "base/test_folder.h"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static void *must_open(const assay_mem_config *config) {
   void *source = NULL;

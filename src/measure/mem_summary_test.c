@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "measure/mem.h"
 
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
-#define NONE        ASSAY_MEM_NONE
+#define NONE ASSAY_MEM_NONE
 
 /* time, reading time, value, another value */
 static const int64_t rows[][4] = {

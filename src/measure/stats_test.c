@@ -13,8 +13,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#include "base/array.h"
 
 static assay_stats stats_of(const int64_t *x, size_t n) {
   assay_stats s;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 
 /* --- random numbers
@@ -62,12 +63,10 @@ static const element_recipe LEPTON_COLLIDER_ELEMENTS[] = {{1, 0.45, 0.0, 2.9, 0.
 /* A type that neither table knows. */
 static const element_recipe OTHER_ELEMENT = {0, 0.1, 0.0, 3.0, 0.5, 0.13957};
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 static element_recipe recipe_of(const assay_mlpf_config *config, int64_t type) {
   const bool cms = config->n_elemtypes > 2;
   const element_recipe *table = cms ? CMS_ELEMENTS : LEPTON_COLLIDER_ELEMENTS;
-  const size_t n = cms ? COUNT(CMS_ELEMENTS) : COUNT(LEPTON_COLLIDER_ELEMENTS);
+  const size_t n = cms ? N_OF(CMS_ELEMENTS) : N_OF(LEPTON_COLLIDER_ELEMENTS);
   for (size_t i = 0; i < n; i++)
     if (table[i].type == type) return table[i];
   element_recipe other = OTHER_ELEMENT;

@@ -9,9 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Ceiling of every width, count and size below: far above any model of this kind, and such that
  * products of two stay well inside int64. */
@@ -87,7 +86,7 @@ static const dataset_numbers DATASETS[] = {
 };
 
 static const dataset_numbers *find_dataset(const char *name) {
-  for (size_t i = 0; i < COUNT(DATASETS); i++)
+  for (size_t i = 0; i < N_OF(DATASETS); i++)
     if (strcmp(DATASETS[i].name, name) == 0) return &DATASETS[i];
   return NULL;
 }
@@ -134,7 +133,7 @@ static void take_defaults(assay_mlpf_arch arch, assay_mlpf_config *config) {
 
 assay_status assay_mlpf_config_init_preset(const char *arch, const char *preset,
                                            assay_mlpf_config *out, assay_error *err) {
-  const int which = index_of(arch, ARCH_NAMES, COUNT(ARCH_NAMES));
+  const int which = index_of(arch, ARCH_NAMES, N_OF(ARCH_NAMES));
   if (which < 0)
     return assay_fail(err, ASSAY_E_ARGUMENT, "model '%s' is unknown; expected attention or heptv2",
                       arch);
@@ -323,18 +322,17 @@ static assay_status read_attention(const assay_json *sub, assay_mlpf_config *con
                                      "save_attention"};
   static const char *const DROPOUTS[] = {"dropout_ff", "dropout_conv_reg_mha",
                                          "dropout_conv_reg_ff", "dropout_conv_id_ff"};
-  ASSAY_TRY(assay_json_only_keys(sub, KEYS, COUNT(KEYS), err));
+  ASSAY_TRY(assay_json_only_keys(sub, KEYS, N_OF(KEYS), err));
   ASSAY_TRY(get_int(sub, "num_convs", 0, LAYERS_MAX, &config->num_convs, err));
   ASSAY_TRY(get_int(sub, "num_heads", 1, DIM_MAX, &config->num_heads, err));
   ASSAY_TRY(get_int(sub, "head_dim", 1, DIM_MAX, &config->head_dim, err));
   int activation = (int)config->activation;
   ASSAY_TRY(
-      get_name(sub, "activation", ACTIVATION_NAMES, COUNT(ACTIVATION_NAMES), &activation, err));
+      get_name(sub, "activation", ACTIVATION_NAMES, N_OF(ACTIVATION_NAMES), &activation, err));
   config->activation = (assay_mlpf_activation)activation;
   ASSAY_TRY(get_bool(sub, "use_pre_layernorm", &config->use_pre_layernorm, err));
   ASSAY_TRY(get_bool(sub, "use_jagged_attention", &config->jagged_attention, err));
-  for (size_t i = 0; i < COUNT(DROPOUTS); i++)
-    ASSAY_TRY(check_dropout(sub, DROPOUTS[i], NULL, err));
+  for (size_t i = 0; i < N_OF(DROPOUTS); i++) ASSAY_TRY(check_dropout(sub, DROPOUTS[i], NULL, err));
   double dropout = 0.0;
   ASSAY_TRY(check_dropout(sub, "dropout_conv_id_mha", &dropout, err));
   if (dropout != 0.0)
@@ -362,7 +360,7 @@ static assay_status read_heptv2(const assay_json *sub, assay_mlpf_config *config
                                      "num_w_per_dist",
                                      "mlp_ratio",
                                      "pad_to_multiple_elements"};
-  ASSAY_TRY(assay_json_only_keys(sub, KEYS, COUNT(KEYS), err));
+  ASSAY_TRY(assay_json_only_keys(sub, KEYS, N_OF(KEYS), err));
   ASSAY_TRY(get_int(sub, "embedding_dim", 1, DIM_MAX, &config->embedding_dim, err));
   ASSAY_TRY(get_int(sub, "width", 1, DIM_MAX, &config->width, err));
   ASSAY_TRY(get_int(sub, "num_convs", 0, LAYERS_MAX, &config->num_convs, err));
@@ -370,7 +368,7 @@ static assay_status read_heptv2(const assay_json *sub, assay_mlpf_config *config
   ASSAY_TRY(check_dropout(sub, "dropout_ff", NULL, err));
   int activation = (int)config->activation;
   ASSAY_TRY(
-      get_name(sub, "activation", ACTIVATION_NAMES, COUNT(ACTIVATION_NAMES), &activation, err));
+      get_name(sub, "activation", ACTIVATION_NAMES, N_OF(ACTIVATION_NAMES), &activation, err));
   config->activation = (assay_mlpf_activation)activation;
   if (assay_json_get(sub, "pe_type") != NULL) {
     const char *pe_type = NULL;
@@ -399,13 +397,13 @@ static assay_status read_backbone(const assay_json *model, assay_mlpf_config *co
   if (is_absent_or_null(model, "backbone")) return ASSAY_OK;
   const assay_json *backbone = NULL;
   ASSAY_TRY(assay_json_need_object(model, "backbone", &backbone, err));
-  ASSAY_TRY(assay_json_only_keys(backbone, KEYS, COUNT(KEYS), err));
+  ASSAY_TRY(assay_json_only_keys(backbone, KEYS, N_OF(KEYS), err));
   int mode = (int)config->backbone_mode;
-  ASSAY_TRY(get_name(backbone, "mode", BACKBONE_NAMES, COUNT(BACKBONE_NAMES), &mode, err));
+  ASSAY_TRY(get_name(backbone, "mode", BACKBONE_NAMES, N_OF(BACKBONE_NAMES), &mode, err));
   config->backbone_mode = (assay_mlpf_backbone)mode;
   if (!is_absent_or_null(backbone, "num_convs"))
     ASSAY_TRY(assay_json_need_int(backbone, "num_convs", 0, LAYERS_MAX, &config->num_convs, err));
-  for (size_t i = 0; i < COUNT(DETECTOR_LAYERS); i++)
+  for (size_t i = 0; i < N_OF(DETECTOR_LAYERS); i++)
     if (!is_absent_or_null(backbone, DETECTOR_LAYERS[i]))
       return assay_fail(err, ASSAY_E_UNSUPPORTED,
                         "'%s' is set: backbones of their own for tracker and calorimeter hits are "
@@ -446,14 +444,14 @@ static assay_status read_model_fields(const assay_json *model, assay_mlpf_config
                                       assay_error *err) {
   int encoding = (int)config->input_encoding, representation = (int)config->representation;
   ASSAY_TRY(
-      get_name(model, "input_encoding", ENCODING_NAMES, COUNT(ENCODING_NAMES), &encoding, err));
+      get_name(model, "input_encoding", ENCODING_NAMES, N_OF(ENCODING_NAMES), &encoding, err));
   ASSAY_TRY(get_name(model, "learned_representation_mode", REPRESENTATION_NAMES,
-                     COUNT(REPRESENTATION_NAMES), &representation, err));
+                     N_OF(REPRESENTATION_NAMES), &representation, err));
   config->input_encoding = (assay_mlpf_encoding)encoding;
   config->representation = (assay_mlpf_representation)representation;
   for (int t = 0; t < ASSAY_MLPF_N_TARGETS; t++) {
     int mode = (int)config->regression[t];
-    ASSAY_TRY(get_name(model, MODE_KEYS[t], REGRESSION_NAMES, COUNT(REGRESSION_NAMES), &mode, err));
+    ASSAY_TRY(get_name(model, MODE_KEYS[t], REGRESSION_NAMES, N_OF(REGRESSION_NAMES), &mode, err));
     config->regression[t] = (assay_mlpf_regression)mode;
   }
   return get_bool(model, "task_queries", &config->task_queries, err);
@@ -467,7 +465,7 @@ static assay_status read_model(const assay_json *model, assay_mlpf_config *confi
       "hit_feature_engineering", "loss_mode", "input_stem", "output_mode", "set_decoder",
       /* sub-configurations: only that of the model's type counts, the others may be filled in */
       "gnnlsh", "attention", "litept", "hept", "heptv2"};
-  ASSAY_TRY(assay_json_only_keys(model, KEYS, COUNT(KEYS), err));
+  ASSAY_TRY(assay_json_only_keys(model, KEYS, N_OF(KEYS), err));
   ASSAY_TRY(refuse_other_models(model, err));
   ASSAY_TRY(read_model_fields(model, config, err));
 
@@ -505,12 +503,12 @@ static assay_status read_arch(const assay_json *tree, const assay_json *model, c
   if (type == NULL)
     return assay_fail(err, ASSAY_E_FORMAT,
                       "'model.type' is absent; expected 'attention' or 'heptv2'");
-  if (index_of(type, OTHERS, COUNT(OTHERS)) >= 0)
+  if (index_of(type, OTHERS, N_OF(OTHERS)) >= 0)
     return assay_fail(err, ASSAY_E_UNSUPPORTED,
                       "'model.type' is '%s', an architecture that assay does not export; it does "
                       "'attention' and 'heptv2'",
                       type);
-  const int which = index_of(type, ARCH_NAMES, COUNT(ARCH_NAMES));
+  const int which = index_of(type, ARCH_NAMES, N_OF(ARCH_NAMES));
   if (which < 0)
     return assay_fail(err, ASSAY_E_FORMAT, "'model.type' is '%s'; expected 'attention' or 'heptv2'",
                       type);
@@ -579,7 +577,7 @@ static assay_status read_dataset(const assay_json *tree, assay_mlpf_config *conf
     if (numbers != NULL) take_dataset(numbers, config);
   }
   static const char *const NEEDED[] = {"input_dim", "num_classes", "elemtypes_nonzero"};
-  for (size_t i = 0; numbers == NULL && i < COUNT(NEEDED); i++)
+  for (size_t i = 0; numbers == NULL && i < N_OF(NEEDED); i++)
     if (is_absent_or_null(tree, NEEDED[i]))
       return assay_fail(
           err, ASSAY_E_FORMAT,
@@ -599,8 +597,8 @@ static assay_status read_dataset(const assay_json *tree, assay_mlpf_config *conf
 static assay_status read_choices(const assay_json *tree, assay_mlpf_config *config,
                                  assay_error *err) {
   int key_mask = (int)config->key_mask, phi = (int)config->phi;
-  ASSAY_TRY(get_name(tree, "key_mask", KEY_MASK_NAMES, COUNT(KEY_MASK_NAMES), &key_mask, err));
-  ASSAY_TRY(get_name(tree, "phi", PHI_NAMES, COUNT(PHI_NAMES), &phi, err));
+  ASSAY_TRY(get_name(tree, "key_mask", KEY_MASK_NAMES, N_OF(KEY_MASK_NAMES), &key_mask, err));
+  ASSAY_TRY(get_name(tree, "phi", PHI_NAMES, N_OF(PHI_NAMES), &phi, err));
   config->key_mask = (assay_mlpf_key_mask)key_mask;
   config->phi = (assay_mlpf_phi)phi;
   return ASSAY_OK;
@@ -629,7 +627,7 @@ static assay_status read_tree(const assay_json *tree, const char *arch, assay_ml
   if (assay_json_kind_of(tree) != ASSAY_JSON_OBJECT)
     return assay_fail(err, ASSAY_E_FORMAT, "expected an object, found %s",
                       assay_json_kind_name(assay_json_kind_of(tree)));
-  ASSAY_TRY(assay_json_only_keys(tree, TOP_KEYS, COUNT(TOP_KEYS), err));
+  ASSAY_TRY(assay_json_only_keys(tree, TOP_KEYS, N_OF(TOP_KEYS), err));
   const assay_json *model = NULL;
   ASSAY_TRY(assay_json_need_object(tree, "model", &model, err));
   assay_mlpf_arch which = ASSAY_MLPF_ATTENTION;

@@ -8,11 +8,10 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "model/mlpf_config.h"
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static assay_status parse_text(const char *text, const char *arch, assay_mlpf_config *out,
                                assay_error *err) {
@@ -213,7 +212,7 @@ static const struct refusal {
 
 static void refuses_by_name_what_it_cannot_take(void **state) {
   (void)state;
-  for (size_t i = 0; i < COUNT(REFUSALS); i++) {
+  for (size_t i = 0; i < N_OF(REFUSALS); i++) {
     assay_error err = {0};
     assay_mlpf_config c = {.num_convs = -77};
     const assay_status st = parse_text(REFUSALS[i].text, NULL, &c, &err);
@@ -247,7 +246,7 @@ static void what_is_written_reads_back_the_same(void **state) {
       "\"energy_mode\":\"linear-elemtype\",\"backbone\":{\"mode\":\"split\",\"num_convs\":2},"
       "\"attention\":{\"num_heads\":2,\"head_dim\":8,\"activation\":\"relu6\"}}}",
   };
-  for (size_t i = 0; i < COUNT(TEXTS); i++) {
+  for (size_t i = 0; i < N_OF(TEXTS); i++) {
     assay_error err = {0};
     assay_mlpf_config first, second;
     assay_buf a = {0}, b = {0};

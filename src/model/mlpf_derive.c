@@ -11,9 +11,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/text.h"
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* --- facts of weights
  * -------------------------------------------------------------------------------- */
@@ -363,7 +362,7 @@ static const struct {
 };
 
 static const char *other_model(const assay_tensor_map *weights) {
-  for (size_t i = 0; i < COUNT(OTHER_MODELS); i++)
+  for (size_t i = 0; i < N_OF(OTHER_MODELS); i++)
     if (any_with(weights, OTHER_MODELS[i].prefix)) return OTHER_MODELS[i].what;
   return NULL;
 }

@@ -12,10 +12,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/json.h"
 #include "model/mlpf_derive.h"
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static void parse(const char *json, assay_mlpf_config *out) {
   assay_error err = {0};
@@ -59,7 +58,7 @@ static const char *const configs[] = {
 
 static void weights_tell_what_their_configuration_says(void **state) {
   (void)state;
-  for (size_t i = 0; i < COUNT(configs); i++) {
+  for (size_t i = 0; i < N_OF(configs); i++) {
     assay_mlpf_config config;
     assay_tensor_map weights = {0};
     assay_mlpf_facts told, asked;
@@ -153,7 +152,7 @@ static void every_difference_is_listed_with_its_cause(void **state) {
   (void)state;
   assay_mlpf_config asked;
   parse(configs[0], &asked);
-  for (size_t i = 0; i < COUNT(spoilt_rows); i++) {
+  for (size_t i = 0; i < N_OF(spoilt_rows); i++) {
     const struct spoilt *row = &spoilt_rows[i];
     assay_mlpf_config config;
     assay_tensor_map weights = {0};

@@ -11,7 +11,7 @@
 
 #include "model/mlpf_event.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#include "base/array.h"
 
 static assay_mlpf_config preset(const char *arch, const char *name) {
   assay_mlpf_config config;
@@ -43,11 +43,11 @@ static void rows_of_type_zero_are_removed_and_others_left_alone(void **state) {
   const assay_mlpf_config config = preset("attention", "cms");
   assay_mlpf_event out = {0};
   assay_error err = {0};
-  assay_tensor x = make_x(COUNT(event), 55, event);
+  assay_tensor x = make_x(N_OF(event), 55, event);
   assert_int_equal(assay_mlpf_event_init(&config, "cms_pf_ttbar", &x, &out, &err), ASSAY_OK);
   assert_int_equal(out.rows.dims[0], 5);
   assert_int_equal(out.rows.dims[1], 55);
-  for (size_t i = 0; i < COUNT(kept); i++)
+  for (size_t i = 0; i < N_OF(kept); i++)
     assert_memory_equal(assay_tensor_f32(&out.rows) + i * 55, assay_tensor_f32(&x) + kept[i] * 55,
                         55 * sizeof(float));
   assert_int_equal(out.n_removed, 2);
@@ -64,11 +64,11 @@ static void sorting_is_by_falling_pt_later_rows_first(void **state) {
   assay_mlpf_config config = preset("attention", "cld");
   assay_mlpf_event out = {0};
   assay_error err = {0};
-  assay_tensor x = make_x(COUNT(given), 17, given);
+  assay_tensor x = make_x(N_OF(given), 17, given);
   config.sort_data = true;
   assert_int_equal(assay_mlpf_event_init(&config, "cld_edm_ttbar_pf", &x, &out, &err), ASSAY_OK);
-  assert_int_equal(out.rows.dims[0], COUNT(rows));
-  for (size_t i = 0; i < COUNT(rows); i++)
+  assert_int_equal(out.rows.dims[0], N_OF(rows));
+  for (size_t i = 0; i < N_OF(rows); i++)
     assert_true(assay_tensor_f32(&out.rows)[i * 17 + 5] == 100.0f * rows[i] + 5.0f);
   assert_int_equal(out.n_without_pt, 0);
   assay_mlpf_event_reset(&out);
@@ -114,7 +114,7 @@ static void refuses_what_is_no_event_of_the_model(void **state) {
       {"cms", "cld_edm_qq_pf", 17, "has 17 columns, but the configuration's input_dim is 55"},
       {"cms", "cms_pf_ttbar", 56, "take a version of the dataset with these columns"},
   };
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     const assay_mlpf_config config = preset("attention", rows[i].preset);
     assay_mlpf_event out = {0};
     assay_error err = {0};
@@ -135,7 +135,7 @@ static void padding_is_the_least_that_fits(void **state) {
       {"attention", 0, 0, 7, 7},     {"attention", 0, 0, 0, 1},     {"attention", 0, 128, 7, 128},
       {"heptv2", 100, 0, 1, 100},    {"heptv2", 100, 0, 300, 300},  {"heptv2", 100, 0, 301, 400},
       {"heptv2", 100, 128, 1, 3200}, {"heptv2", 64, 128, 129, 256}, {"heptv2", 100, 100, 0, 100}};
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_mlpf_config config = preset(rows[i].arch, "cld");
     config.block_size = rows[i].block;
     config.pad_to_multiple = rows[i].multiple;

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/array.h"
+
 static const char *const ATTENTION_NAMES[] = {
     [ASSAY_MLPF_DECOMPOSED] = "decomposed",
     [ASSAY_MLPF_ATTENTION24] = "attention24",
@@ -15,8 +17,6 @@ static const char *const MASK_NAMES[] = {
 };
 static const char *const KEYS[] = {"attention", "mask",    "encoder", "backbone",
                                    "scores",    "readout", "heads"};
-
-#define N_OF(a) (sizeof(a) / sizeof(*(a)))
 
 const char *assay_mlpf_attention_form_name(assay_mlpf_attention_form form) {
   return ATTENTION_NAMES[form];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -13,8 +14,6 @@
 #define MANIFEST_FILE      "manifest.json"
 #define MANIFEST_MAX_BYTES ((size_t)64 << 20) /* ten thousand cases need less */
 #define DIM_MAX            ((int64_t)1 << 40) /* no axis is longer */
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *const head_kinds[] = {"regression", "classes", "constant", "integer"};
 static const char *const case_kinds[] = {"sweep", "batch", "input", "event"};

@@ -14,11 +14,11 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/hash.h"
 
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
-#define SHA_A       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define SHA_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 static const char good[] =
     "{\"schema\": \"assay/manifest/1\", \"name\": \"toy-1\",\n"

@@ -12,13 +12,13 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/test_folder.h"
 #include "base/zip.h"
 #include "package/npy.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-#define DATA         "testdata/npz/"
+#define DATA "testdata/npz/"
 
 typedef struct fixture {
   test_folder folder;
@@ -107,7 +107,7 @@ static void assert_sample(const sample *s, const assay_tensor *t) {
 
 static void numpys_arrays_are_read_and_written_the_same(void **state) {
   fixture *f = *state;
-  for (size_t i = 0; i < COUNT(samples); i++) {
+  for (size_t i = 0; i < N_OF(samples); i++) {
     assay_tensor t = {0};
     assay_error err = {0};
     if (assay_npy_read(data_path(samples[i].file), NULL, &t, &err)) fail_msg("%s", err.text);
@@ -143,7 +143,7 @@ static void bools_and_complex_numbers_are_read(void **state) {
   }
   assay_tensor_reset(&t);
   static const char *const files[] = {"b1.npy", "c8.npy", "c16.npy"};
-  for (size_t i = 0; i < COUNT(files); i++) {
+  for (size_t i = 0; i < N_OF(files); i++) {
     assert_int_equal(assay_npy_read(data_path(files[i]), NULL, &t, NULL), ASSAY_OK);
     assert_int_equal(assay_npy_write(f->path, &t, NULL), ASSAY_OK);
     assay_buf theirs = read_bytes(data_path(files[i])), ours = read_bytes(f->path);
@@ -169,7 +169,7 @@ static void types_that_are_not_held_are_refused_by_name(void **state) {
       {"struct_sub.npy", "[('x', '<i4', (2,)), ('y', '<f8", "a structured type"},
       {"void.npy", "|V5", "'|V5': raw bytes (numpy saves bfloat16 so)"},
   };
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_tensor t = {0};
     assay_error err = {0};
     assay_status st = assay_npy_read(data_path(rows[i].file), NULL, &t, &err);
@@ -209,7 +209,7 @@ static void numpys_archives_are_read(void **state) {
       {"fortran_be.npz", 2, "f", ASSAY_DTYPE_F32, 24, -12, 11},
       {"fortran_be.npz", 2, "caf\xc3\xa9", ASSAY_DTYPE_BOOL, 2, 1, 0},
   };
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_tensor_map map = {0};
     assay_error err = {0};
     if (assay_npz_read(data_path(rows[i].file), NULL, &map, &err)) fail_msg("%s", err.text);
@@ -338,7 +338,7 @@ static void headers_need_not_look_as_numpys_do(void **state) {
       {"{'descr': '<u4', 'fortran_order': False, 'shape': (0, 5)}", ASSAY_DTYPE_U32, 2},
       {"{'descr': '<f8', 'fortran_order': False, 'shape': ()}", ASSAY_DTYPE_F64, 0},
   };
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_buf bytes = make_npy(rows[i].text, 24);
     assay_tensor t = {0};
     assay_error err = {0};
@@ -412,7 +412,7 @@ static const struct {
 
 static void wrong_headers_are_refused_with_their_place(void **state) {
   (void)state;
-  for (size_t i = 0; i < COUNT(wrong_headers); i++) {
+  for (size_t i = 0; i < N_OF(wrong_headers); i++) {
     assay_buf bytes = make_npy(wrong_headers[i].text, 24);
     bytes.data[bytes.size_bytes - 2] = 2; /* no bool */
     assay_tensor t = {0};
@@ -470,7 +470,7 @@ static void preambles_are_checked(void **state) {
       {"\x93NUMPY\3\0\1\0\0\0\xff", 13, ASSAY_E_FORMAT, "not UTF-8"},
       {"NUMPY", 5, ASSAY_E_FORMAT, "not a .npy file"},
   };
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_tensor t = {0};
     assay_error err = {0};
     assay_status st = assay_npy_parse(rows[i].bytes, rows[i].n, "x", &t, &err);
@@ -511,7 +511,7 @@ static void an_array_cut_anywhere_is_refused(void **state) {
 
 static void an_archive_cut_anywhere_is_refused(void **state) {
   fixture *f = *state;
-  for (size_t i = 0; i < COUNT(archives); i++) {
+  for (size_t i = 0; i < N_OF(archives); i++) {
     assay_buf bytes = read_bytes(data_path(archives[i]));
     FILE *file = fopen(f->path, "wb");
     assert_non_null(file);
@@ -534,7 +534,7 @@ static void an_archive_cut_anywhere_is_refused(void **state) {
  * harm. */
 static void any_changed_byte_of_an_archive_is_refused_or_harmless(void **state) {
   fixture *f = *state;
-  for (size_t i = 0; i < COUNT(archives); i++) {
+  for (size_t i = 0; i < N_OF(archives); i++) {
     assay_buf bytes = read_bytes(data_path(archives[i]));
     for (size_t at = 0; at < bytes.size_bytes; at++) {
       bytes.data[at] ^= 0x55;
@@ -582,7 +582,7 @@ static void hostile_members_are_refused(void **state) {
        "array 'x': .npy header: expected a dimension"},
       {"", 0, ASSAY_E_FORMAT, "array 'x': .npy header"},
   };
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_buf bytes = make_npy(rows[i].text, rows[i].n_data);
     write_member(f->path, "x.npy", &bytes);
     assay_tensor_map map = {0};
@@ -691,7 +691,7 @@ static void running_out_of_memory_is_said_at_each_step(void **state) {
   } rows[] = {{"stored.npz", read_npz}, {"deflate.npz", read_npz}, {"fortran_be.npz", read_npz},
               {"f3_i2.npy", read_npy},  {"stored.npz", list_npz},  {"c_f4.npy", list_npz},
               {"stored.npz", copy_npz}, {"c_f4.npy", copy_npy}};
-  for (size_t i = 0; i < COUNT(rows); i++) {
+  for (size_t i = 0; i < N_OF(rows); i++) {
     assay_status st = ASSAY_E_MEMORY;
     int n = 0;
     for (; n < 500 && st; n++) {
@@ -715,7 +715,7 @@ static void archives_come_back_and_are_the_same_each_time(void **state) {
   fixture *f = *state;
   char other[1024];
   snprintf(other, sizeof other, "%s/b", f->folder.path);
-  for (size_t i = 0; i < COUNT(archives); i++) {
+  for (size_t i = 0; i < N_OF(archives); i++) {
     assay_tensor_map map = {0}, back = {0};
     assert_int_equal(assay_npz_read(data_path(archives[i]), NULL, &map, NULL), ASSAY_OK);
     assert_int_equal(assay_npz_write(f->path, &map, NULL), ASSAY_OK);
@@ -770,7 +770,7 @@ static void what_cannot_be_written_leaves_nothing(void **state) {
          "bf16");
   assay_tensor_reset(&t);
   static const char *const names[] = {"../x", "a\\b", "/x"};
-  for (size_t i = 0; i < COUNT(names); i++) {
+  for (size_t i = 0; i < N_OF(names); i++) {
     assay_tensor_map map = {0};
     err = (assay_error){0};
     assert_int_equal(assay_tensor_init(&t, ASSAY_DTYPE_F32, 0, NULL, NULL), ASSAY_OK);

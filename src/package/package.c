@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "package/fields.h"
@@ -17,8 +18,6 @@
 #define DIGEST_BEFORE "\n  \"sha256\": \""
 #define DIGEST_AFTER  "\"\n}\n"
 #define DIGEST_NONE   "0000000000000000000000000000000000000000000000000000000000000000"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static const assay_field settings_fields[] = {
     ASSAY_FIELD(assay_package, iterations, COUNT),

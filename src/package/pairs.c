@@ -2,12 +2,12 @@
 #include "package/pairs.h"
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "package/fields.h"
 
-#define N_OF(array)     (sizeof(array) / sizeof((array)[0]))
 #define PAIRS_MAX_BYTES ((size_t)256 << 20)
 
 static const assay_field side_fields[] = {

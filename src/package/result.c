@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "package/fields.h"
 
 #define RESULT_MAX_BYTES ((size_t)64 << 20)
 #define PERCENTILE_RULE  "linear interpolation between order statistics (type 7)"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* --- words ---------------------------------------------------------------------------------------
  */

@@ -3,9 +3,8 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "package/fields.h"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 #define KERNELS(member, kind) ASSAY_FIELD(assay_result_kernels, member, kind)
 static const assay_field kernels_fields[] = {

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "package/fields.h"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* --- tables --------------------------------------------------------------------------------------
  */

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
-#define NONE        ASSAY_RESULT_NONE
+#define NONE ASSAY_RESULT_NONE
 
 static void fill_activity(assay_result_memory_activity *activity, const char *idle) {
   *activity = (assay_result_memory_activity){

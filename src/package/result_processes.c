@@ -2,9 +2,8 @@
 #include "package/result_processes.h"
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "package/fields.h"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 #define PROCESSES(member, kind) ASSAY_FIELD(assay_result_processes, member, kind)
 static const assay_field processes_fields[] = {

@@ -15,10 +15,9 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/hash.h"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static char folder[64];
 static char *path;

@@ -13,10 +13,9 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "package/package.h"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static char folder[64];
 

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "report/cell.h"
 #include "report/page_parts.h"
 
-#define CASE_WIDTH  12
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define CASE_WIDTH 12
 
 /* One head of one pair: everything that a row shows. Members may be NULL: not compared. */
 typedef struct line {

@@ -9,11 +9,10 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/test_folder.h"
 #include "runtime/ort.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static test_folder folder;
 static char model[1024], journal[1024];
@@ -38,7 +37,7 @@ static int forget(void **state) {
   static const char *const names[] = {"FAKE_ORT_VERSION", "FAKE_ORT_NO_API", "FAKE_ORT_PROVIDERS",
                                       "FAKE_ORT_REFUSE",  "FAKE_ORT_WORDS",  "FAKE_ORT_OUTPUT",
                                       "FAKE_ORT_PROFILE", "FAKE_ORT_LOGGED"};
-  for (size_t i = 0; i < COUNT(names); ++i) unsetenv(names[i]);
+  for (size_t i = 0; i < N_OF(names); ++i) unsetenv(names[i]);
   remove(journal);
   return 0;
 }
@@ -87,7 +86,7 @@ static void versions_are_checked_before_anything_is_called(void **state) {
       {"", "it calls its version ''", ASSAY_E_MISSING},
       {"newest", "it calls its version 'newest'", ASSAY_E_MISSING},
   };
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     setenv("FAKE_ORT_VERSION", cases[i].version, 1);
     assert_not_opened(TEST_LIBRARY, cases[i].status, cases[i].part);
   }
@@ -102,7 +101,7 @@ static void the_newest_table_that_both_know_is_asked_for(void **state) {
     const char *version;
     uint32_t level;
   } cases[] = {{"1.16.0", 16}, {"1.20.1", 20}, {"1.23.2", 23}, {"1.99.0", 23}};
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     setenv("FAKE_ORT_VERSION", cases[i].version, 1);
     assay_ort *ort = open_fake();
     assert_int_equal(assay_ort_api_level(ort), cases[i].level);
@@ -140,7 +139,7 @@ static void refusals_keep_the_words(void **state) {
   assay_ort *ort = open_fake();
   static const char *const calls[] = {"CreateSession", "CreateSessionOptions",
                                       "SetSessionExecutionMode", "GetTypeInfo"};
-  for (size_t i = 0; i < COUNT(calls); ++i) {
+  for (size_t i = 0; i < N_OF(calls); ++i) {
     setenv("FAKE_ORT_REFUSE", calls[i], 1);
     assay_ort_session_spec spec = {.model_path = model};
     assay_ort_session *session = NULL;
@@ -186,7 +185,7 @@ static void each_provider_is_appended_by_its_own_call(void **state) {
       {"BrandNewExecutionProvider",
        "Generic BrandNewExecutionProvider \nAppend  \n  option device_id 0\n  option use_tf32 0\n"},
   };
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     assay_ort_session_spec spec = {.model_path = model,
                                    .provider = cases[i].provider,
                                    .provider_options = options,
@@ -243,7 +242,7 @@ static void a_bare_refusal_gives_the_reason_that_was_logged(void **state) {
   assay_ort *ort = open_fake();
   assay_ort_session_spec spec = {.model_path = model, .provider = "cuda"};
   setenv("FAKE_ORT_REFUSE", "AppendCUDA", 1);
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     setenv("FAKE_ORT_WORDS", cases[i].words, 1);
     setenv("FAKE_ORT_LOGGED", cases[i].logged, 1);
     journal_of(ort, &spec, ASSAY_E_MISSING, cases[i].want);
@@ -264,7 +263,7 @@ static void options_without_effect_are_refused(void **state) {
                {"xnnpack", "", false},
                {"cuda", "anything", true},
                {"MyExecutionProvider", "anything", true}};
-  for (size_t i = 0; i < COUNT(cases); ++i)
+  for (size_t i = 0; i < N_OF(cases); ++i)
     if (assay_ort_provider_takes(cases[i].provider, cases[i].key) != cases[i].takes)
       fail_msg("%s %s", cases[i].provider, cases[i].key);
   setenv("FAKE_ORT_PROVIDERS", "XnnpackExecutionProvider,CPUExecutionProvider", 1);
@@ -405,7 +404,7 @@ static void outputs_that_cannot_be_held_are_refused(void **state) {
       {"string", "output 'y': elements of type string", ASSAY_E_UNSUPPORTED},
       {"rank9", "9 dimensions", ASSAY_E_UNSUPPORTED},
   };
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     setenv("FAKE_ORT_OUTPUT", cases[i].output, 1);
     assay_tensor_map outputs = {0};
     assay_error err = {0};

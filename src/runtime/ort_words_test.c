@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#include "base/array.h"
 
 static void words_are_free_of_build_and_machine(void **state) {
   (void)state;
@@ -66,7 +66,7 @@ static void words_are_free_of_build_and_machine(void **state) {
       {"a.h:1", "no reason given"},
       {"", "no reason given"},
   };
-  for (size_t i = 0; i < COUNT(cases); ++i) {
+  for (size_t i = 0; i < N_OF(cases); ++i) {
     char out[512];
     assay_ort_words(cases[i].message, out, sizeof out);
     assert_string_equal(out, cases[i].words);

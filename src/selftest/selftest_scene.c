@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "campaign/campaign.h"
@@ -23,8 +24,6 @@
 #include "package/package.h"
 #include "package/tree.h"
 #include "report/report.h"
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 bool selftest_failed(const selftest_scene *s) {
   return s->err.status != ASSAY_OK;

@@ -7,14 +7,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "package/package.h"
 
 #define JSON_MAX_BYTES ((size_t)64 << 20)
 #define PATH_BYTES     1024
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Members that are measured, or the digest of something measured, wherever they stand. */
 static const char *const measured[] = {
