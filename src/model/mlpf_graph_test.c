@@ -1,7 +1,7 @@
 /* The graphs of all variants: that they build, with which nodes and outputs. What they compute is
  * compared with the upstream model's outputs on a runtime by tests/models/, and tests/onnx_checker/
- * gives them to the ONNX checker: `mlpf_graph_test --write FOLDER` writes every variant as a file
- * for it. */
+ * gives them to the ONNX checker: `mlpf_graph_test --write FOLDER [CONFIG.json]...` writes every
+ * variant as a file for it, the presets and those configurations in full size. */
 #include "model/mlpf_graph.h"
 
 #include <math.h>
@@ -210,7 +210,8 @@ static const struct form {
     FORM("all-f16", DECOMPOSED, FLOAT, F16, F16, F16, F16),
     FORM("scores-f32", DECOMPOSED, FLOAT, F32, F16, F32, F32),
 };
-#define N_FORMS (sizeof FORMS / sizeof *FORMS)
+#define N_FORMS      (sizeof FORMS / sizeof *FORMS)
+#define N_USER_FORMS (N_FORMS - 2) /* of the command line, beside the default */
 
 static void check_ok(assay_status st, const assay_error *err, const char *what) {
   if (st) fail_msg("%s: %s: %s", what, assay_status_name(st), err->text);
@@ -760,37 +761,94 @@ static void running_out_of_memory_is_reported(void **state) {
 /* ---- files for the checker ---- */
 
 /* form NULL: the default. */
-static assay_status write_variant(const char *folder, const char *arch, const struct variant *v,
-                                  const struct form *form, bool is_static, assay_error *err) {
-  const assay_mlpf_config c = small_config(arch, v->change);
-  assay_mlpf_graph_options options = is_static ? STATIC : DYNAMIC;
+static assay_status write_graph(const char *folder, const char *name, const assay_mlpf_config *c,
+                                const assay_tensor_map *weights, const struct form *form,
+                                assay_mlpf_graph_options options, assay_error *err) {
+  assay_graph *graph = NULL;
   options.expose_permutations = true;
   if (form != NULL) options.plan = &form->plan;
-  assay_graph *graph = build(&c, &options);
-  char *name =
-      assay_format("%s/%s-%s-%s%s%s.onnx", folder, arch, v->name, is_static ? "static" : "dynamic",
+  char *path =
+      assay_format("%s/%s-%s%s%s.onnx", folder, name, options.static_b == 0 ? "dynamic" : "static",
                    form ? "-" : "", form ? form->name : "");
-  assay_status st = name == NULL ? assay_fail_memory(err, 0) : assay_graph_save(graph, name, err);
-  assay_free(name);
+  assay_status st = path == NULL ? assay_fail_memory(err, 0)
+                                 : assay_mlpf_graph_build(c, weights, &options, &graph, err);
+  if (st == ASSAY_OK) st = assay_graph_save(graph, path, err);
+  assay_free(path);
   assay_graph_destroy(graph);
   return st;
 }
 
-/* Every variant in the default form, and those that forms differ in, in every form. */
-static int write_all(const char *folder) {
-  for (size_t i = 0; i < 4 * N_VARIANTS; i++)
-    for (size_t f = 0; f <= N_FORMS; f++) {
-      assay_error err = {0};
-      const struct variant *v = &VARIANTS[i / 4];
-      const char *arch = ARCHS[i & 1];
-      const struct form *form = f == 0 ? NULL : &FORMS[f - 1];
-      if (!applies(v, arch) || (form != NULL && !concerns_forms(v))) continue;
-      if (write_variant(folder, arch, v, form, (i & 2) != 0, &err)) {
-        fprintf(stderr, "%s\n", err.text);
-        return 1;
-      }
-    }
-  return 0;
+/* Dynamic and static, in the default form and the first n_forms of the others. */
+static assay_status write_forms(const char *folder, const char *name, const assay_mlpf_config *c,
+                                size_t n_forms, int64_t static_n, assay_error *err) {
+  const assay_mlpf_graph_options fixed = {.static_b = STATIC_B, .static_n = static_n};
+  assay_tensor_map weights = seeded(c);
+  assay_status st = ASSAY_OK;
+  for (size_t f = 0; st == ASSAY_OK && f <= n_forms; f++) {
+    const struct form *form = f == 0 ? NULL : &FORMS[f - 1];
+    st = write_graph(folder, name, c, &weights, form, DYNAMIC, err);
+    if (st == ASSAY_OK) st = write_graph(folder, name, c, &weights, form, fixed, err);
+  }
+  assay_tensor_map_reset(&weights);
+  return st;
+}
+
+/* Every small variant in the default form, and those that forms differ in, in every form. */
+static assay_status write_variants(const char *folder, assay_error *err) {
+  assay_status st = ASSAY_OK;
+  for (size_t i = 0; st == ASSAY_OK && i < 2 * N_VARIANTS; i++) {
+    const struct variant *v = &VARIANTS[i / 2];
+    const char *arch = ARCHS[i & 1];
+    if (!applies(v, arch)) continue;
+    const assay_mlpf_config c = small_config(arch, v->change);
+    char name[64];
+    snprintf(name, sizeof name, "%s-%s", arch, v->name);
+    st = write_forms(folder, name, &c, concerns_forms(v) ? N_FORMS : 0, STATIC_N, err);
+  }
+  return st;
+}
+
+static int64_t two_blocks(const assay_mlpf_config *c) {
+  return c->arch == ASSAY_MLPF_HEPTV2 ? 2 * c->block_size : 200;
+}
+
+/* The presets, in their full size. */
+static assay_status write_presets(const char *folder, assay_error *err) {
+  static const char *const PRESETS[] = {"cld", "cms"};
+  assay_status st = ASSAY_OK;
+  for (size_t i = 0; st == ASSAY_OK && i < 4; i++) {
+    const char *arch = ARCHS[i & 1], *preset = PRESETS[i / 2];
+    assay_mlpf_config c;
+    char name[64];
+    snprintf(name, sizeof name, "preset-%s-%s", arch, preset);
+    st = assay_mlpf_config_init_preset(arch, preset, &c, err);
+    if (st == ASSAY_OK) st = write_forms(folder, name, &c, N_USER_FORMS, two_blocks(&c), err);
+  }
+  return st;
+}
+
+/* The configuration of a training, as its users have it. */
+static assay_status write_configured(const char *folder, const char *path, size_t number,
+                                     assay_error *err) {
+  assay_json *tree = NULL;
+  assay_mlpf_config c;
+  char name[64];
+  snprintf(name, sizeof name, "config-%zu", number);
+  assay_status st = assay_json_read(path, /*max_bytes=*/1 << 20, &tree, err);
+  if (st == ASSAY_OK) st = assay_mlpf_config_parse(tree, /*arch=*/NULL, &c, err);
+  if (st == ASSAY_OK) st = write_forms(folder, name, &c, N_USER_FORMS, two_blocks(&c), err);
+  assay_json_destroy(tree);
+  return st;
+}
+
+static int write_all(const char *folder, char **configs, size_t n_configs) {
+  assay_error err = {0};
+  assay_status st = write_variants(folder, &err);
+  if (st == ASSAY_OK) st = write_presets(folder, &err);
+  for (size_t i = 0; st == ASSAY_OK && i < n_configs; i++)
+    st = write_configured(folder, configs[i], i, &err);
+  if (st) fprintf(stderr, "%s\n", err.text);
+  return st == ASSAY_OK ? 0 : 1;
 }
 
 int main(int argc, char **argv) {
@@ -809,6 +867,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_folded_query_that_float16_cannot_hold_is_refused),
       cmocka_unit_test(running_out_of_memory_is_reported),
   };
-  if (argc == 3 && strcmp(argv[1], "--write") == 0) return write_all(argv[2]);
+  if (argc >= 3 && strcmp(argv[1], "--write") == 0)
+    return write_all(argv[2], argv + 3, (size_t)argc - 3);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
