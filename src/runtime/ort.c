@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "runtime/keep_mapped.h"
 #include "runtime/ort_internal.h"
 #include "runtime/ort_words.h"
 #include "runtime/shared_object.h"
@@ -202,6 +203,7 @@ assay_status assay_ort_open(const char *library_path, const assay_ort_options *o
 
 void assay_ort_close(assay_ort *ort) {
   if (ort == NULL) return;
+  assay_keep_mapped();
   if (ort->env != NULL) ort->api->ReleaseEnv(ort->env);
   for (size_t i = 0; i < ort->n_providers; ++i) assay_free(ort->providers[i]);
   assay_free(ort->providers);
