@@ -6,7 +6,7 @@
 #   make check         all tests; ends with "N passed, N failed, N skipped"
 #   make campaign-cpu  the fourteen controlled cases on the CPU; campaign-cpu/report/report.html
 #   make campaign-forms  every form of attention in both precisions on the CPU; campaign-forms/report/report.html
-#   make providers     WebGPU on software Vulkan and OpenVINO, into deps/; the tests then run on them, too
+#   make providers     WebGPU on software Vulkan, OpenVINO, DNNL and XNNPACK, into deps/; the tests then run on them, too
 #   make check-migraphx-compiler  both models through MIGraphX's compiler, no GPU needed; its traces judged
 #   make check-device RUNTIME=cuda  placement, sort, integers, kernels and sampler on a real device; check-device/cuda/
 #   make bench         evaluator and readers against PyTorch and others, harness against a bare loop, sampler

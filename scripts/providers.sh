@@ -7,6 +7,9 @@
 #   scripts/providers.sh webgpu             ONNX Runtime with WebGPU (npm), on Mesa's software Vulkan (Debian backports)
 #   scripts/providers.sh openvino           ONNX Runtime with OpenVINO (PyPI)
 #   scripts/providers.sh openvino-plugin    OpenVINO as a plug-in (PyPI) for the pinned ONNX Runtime
+#   scripts/providers.sh debian             ONNX Runtime of a newer Debian, with DNNL and XNNPACK; not pinned, as that archive
+#                                           keeps only its newest: Debian's signatures are checked, versions are in
+#                                           deps/debian/.packages
 #   scripts/providers.sh cuda migraphx      ONNX Runtime for NVIDIA and AMD GPUs (PyPI), not among all steps: without the
 #                                           vendor's libraries and a device they only say what is missing
 #
@@ -175,6 +178,17 @@ openvino_plugin() {
 END
 }
 
+# Debian's needs a newer C library than Debian 12 has: its files stay in a folder of their own, which
+# `scripts/debian-root.sh bring` runs assay in. The release to come first; the stable one has an older ONNX Runtime.
+debian() {
+  if [ ! -e deps/debian/.packages ]; then
+    why=$(scripts/debian-root.sh make deps/debian sid base-files 'libonnxruntime[0-9.]+' libonnxruntime-providers) ||
+      why=$(scripts/debian-root.sh make deps/debian trixie base-files 'libonnxruntime[0-9.]+') ||
+      { cannot debian "$why"; return 1; }
+  fi
+  echo "providers: deps/debian: $(grep -E '^libonnxruntime[0-9]' deps/debian/.packages), with DNNL and XNNPACK"
+}
+
 # device NAME PACKAGE VERSION: a library with a provider for a GPU, into deps/NAME.
 device() {
   if [ ! -e "deps/$1/$3" ]; then
@@ -192,11 +206,12 @@ device() {
 }
 mkdir -p "$tmp"
 failed=0
-for step in ${*:-webgpu openvino openvino-plugin}; do
+for step in ${*:-webgpu openvino openvino-plugin debian}; do
   case $step in
   webgpu) webgpu || failed=1 ;;
   openvino) openvino || failed=1 ;;
   openvino-plugin) openvino_plugin || failed=1 ;;
+  debian) debian || failed=1 ;;
   cuda) device cuda onnxruntime-gpu $gpu_version || failed=1 ;;
   migraphx) device migraphx onnxruntime-migraphx $migraphx_version || failed=1 ;;
   *) echo "providers: unknown step '$step'" >&2 && exit 2 ;;
