@@ -172,19 +172,11 @@ static assay_status judge_timing(attempt *a, assay_error *err) {
 }
 
 static assay_status judge_placement(attempt *a, assay_error *err) {
-  char *profile = assay_path_join(a->folder, ASSAY_WORKER_PROFILE_FILE);
-  char *log = assay_path_join(a->folder, ASSAY_WORKER_LOG_FILE);
-  assay_status st = profile != NULL && log != NULL
-                        ? assay_judge_placement(profile, log, &a->runtime->spec,
-                                                a->plan->spec->placement_runs, a->result, err)
-                        : assay_fail_memory(err, 64);
-  if (st == ASSAY_OK)
-    st = assay_judge_kernels(a->folder, &a->bundle->manifest, a->one, a->result->keys.model_sha256,
+  ASSAY_TRY(assay_judge_placement(a->folder, a->model_path, &a->runtime->spec,
+                                  a->plan->spec->placement_runs, a->result, err));
+  return assay_judge_kernels(a->folder, &a->bundle->manifest, a->one, a->result->keys.model_sha256,
                              &a->runtime->spec, a->plan->spec->placement_runs, &a->result->kernels,
                              err);
-  assay_free(profile);
-  assay_free(log);
-  return st;
 }
 
 /* Files that a done worker left wrong make a failed run; only our own lack of memory is an error.
@@ -199,6 +191,7 @@ static assay_status judge(attempt *a, assay_error *err) {
     a->result->completeness = ASSAY_VERDICT_PASS;
     return ASSAY_OK;
   }
+  assay_result_coverage_reset(&a->result->coverage); /* of a run that is not done */
   return attempt_end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_COMPARE, why.text, err);
 }
 

@@ -7,8 +7,11 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/file.h"
 #include "base/tensor.h"
 #include "base/text.h"
+#include "campaign/worker.h"
+#include "evidence/coverage.h"
 #include "evidence/placement.h"
 #include "measure/compare.h"
 #include "measure/stats.h"
@@ -402,9 +405,51 @@ static assay_status fill_placement(const assay_placement *placement, const char 
   return fill_offenders(placement, out, err);
 }
 
-assay_status assay_judge_placement(const char *profile_path, const char *log_path,
-                                   const assay_runtime_spec *runtime, int64_t n_runs,
-                                   assay_result *result, assay_error *err) {
+static assay_status fill_coverage(const assay_coverage *coverage, assay_result_coverage *out,
+                                  assay_error *err) {
+  out->judged = true;
+  out->known = coverage->known;
+  assay_text_printable(coverage->reason, out->reason, sizeof out->reason);
+  out->n_nodes = (int64_t)coverage->n_nodes;
+  out->n_covered = (int64_t)coverage->n_covered;
+  out->n_elsewhere = (int64_t)coverage->n_elsewhere;
+  out->n_unknown = (int64_t)coverage->n_unknown;
+  out->ops = assay_alloc_array(coverage->n_ops + 1, sizeof *out->ops);
+  out->offenders = assay_alloc_array(coverage->n_offenders + 1, sizeof *out->offenders);
+  if (out->ops == NULL || out->offenders == NULL) return assay_fail_memory(err, 64);
+  for (size_t i = 0; i < coverage->n_ops; i++) {
+    const assay_coverage_op *from = &coverage->ops[i];
+    assay_result_coverage_op *to = &out->ops[out->n_ops++];
+    to->op = assay_fields_printable(from->op);
+    if (to->op == NULL) return assay_fail_memory(err, 64);
+    to->n_nodes = (int64_t)from->n_nodes;
+    to->n_covered = (int64_t)from->n_covered;
+    to->n_elsewhere = (int64_t)from->n_elsewhere;
+  }
+  for (size_t i = 0; i < coverage->n_offenders; i++) {
+    out->offenders[i] = assay_fields_printable(coverage->offenders[i]);
+    if (out->offenders[i] == NULL) return assay_fail_memory(err, 64);
+    out->n_offenders++;
+  }
+  return ASSAY_OK;
+}
+
+/* Where nothing is known of the placement, nothing is of what it covers. */
+static assay_status judge_coverage(const assay_coverage_spec *spec, assay_result *result,
+                                   assay_error *err) {
+  assay_coverage coverage = {0};
+  if (result->placement.verdict == ASSAY_VERDICT_UNKNOWN)
+    snprintf(coverage.reason, sizeof coverage.reason, "the placement is unknown");
+  else
+    ASSAY_TRY(assay_coverage_judge(spec, &coverage, err));
+  assay_status st = fill_coverage(&coverage, &result->coverage, err);
+  assay_coverage_reset(&coverage);
+  return st;
+}
+
+static assay_status judge_files(const char *profile_path, const char *log_path,
+                                const assay_runtime_spec *runtime, int64_t n_runs,
+                                assay_result *result, assay_error *err) {
   assay_placement placement = {0};
   assay_placement_spec spec = {.profile_path = profile_path,
                                .log_path = log_path,
@@ -417,5 +462,26 @@ assay_status assay_judge_placement(const char *profile_path, const char *log_pat
   if (st == ASSAY_OK) st = fill_placement(&placement, runtime->provider, &result->placement, err);
   result->placed = st == ASSAY_OK ? result->placement.verdict : ASSAY_VERDICT_UNKNOWN;
   assay_placement_reset(&placement);
+  return st;
+}
+
+assay_status assay_judge_placement(const char *folder, const char *model_path,
+                                   const assay_runtime_spec *runtime, int64_t n_runs,
+                                   assay_result *result, assay_error *err) {
+  char *profile = assay_path_join(folder, ASSAY_WORKER_PROFILE_FILE);
+  char *log = assay_path_join(folder, ASSAY_WORKER_LOG_FILE);
+  char *assignment = assay_path_join(folder, ASSAY_WORKER_ASSIGNMENT_FILE);
+  assay_coverage_spec spec = {.model_path = model_path,
+                              .profile_path = profile,
+                              .log_path = log,
+                              .assignment_path = assignment,
+                              .provider = runtime->provider};
+  assay_status st = profile != NULL && log != NULL && assignment != NULL
+                        ? judge_files(profile, log, runtime, n_runs, result, err)
+                        : assay_fail_memory(err, strlen(folder));
+  if (st == ASSAY_OK) st = judge_coverage(&spec, result, err);
+  assay_free(profile);
+  assay_free(log);
+  assay_free(assignment);
   return st;
 }

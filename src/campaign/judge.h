@@ -46,8 +46,9 @@ assay_status assay_judge_arrays(const assay_manifest *manifest, const assay_tens
 assay_status assay_judge_timing(const char *samples_path, assay_result *result,
                                 assay_error *err) ASSAY_NODISCARD;
 
-/* Placement (rule 6). Errors: MEMORY. */
-assay_status assay_judge_placement(const char *profile_path, const char *log_path,
+/* Placement (rule 6), and how much of the model's own graph the provider took, from the raw files
+ * in folder. Errors: MEMORY. */
+assay_status assay_judge_placement(const char *folder, const char *model_path,
                                    const assay_runtime_spec *runtime, int64_t n_runs,
                                    assay_result *result, assay_error *err) ASSAY_NODISCARD;
 

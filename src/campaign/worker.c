@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
+#include "base/buf.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -55,6 +57,17 @@ static void mark(worker *w, assay_result_stage stage) {
   (void)written;
 }
 
+/* Control characters as \\xNN. */
+static void write_escaped(FILE *file, const char *text, size_t size_bytes) {
+  for (size_t i = 0; i < size_bytes; i++) {
+    unsigned char c = (unsigned char)text[i];
+    if (c < 0x20 || c == 0x7f)
+      fprintf(file, "\\x%02x", c);
+    else
+      fputc(c, file);
+  }
+}
+
 /* One record a line: "[severity|category|id|location] message", control characters escaped. Called
  * from the runtime's own threads. */
 static void log_record(void *arg, int severity, const char *category, const char *id,
@@ -66,13 +79,7 @@ static void log_record(void *arg, int severity, const char *category, const char
     size_t n_message = strlen(message);
     while (n_message > 0 && (message[n_message - 1] == '\n' || message[n_message - 1] == '\r'))
       n_message--;
-    for (size_t i = 0; i < n_message; i++) {
-      unsigned char c = (unsigned char)message[i];
-      if (c < 0x20 || c == 0x7f)
-        fprintf(w->log, "\\x%02x", c);
-      else
-        fputc(c, w->log);
-    }
+    write_escaped(w->log, message, n_message);
     fputc('\n', w->log);
     w->log_bytes += n_message + (n > 0 ? (size_t)n : 0);
   }
@@ -152,6 +159,54 @@ static assay_status open_planned_session(worker *w, assay_session_plan *plan, as
                            err);
 }
 
+/* --- how the graph was divided --------------------------------------------------------------- */
+
+/* The list being written: nodes go through memory, so that their number stands first. */
+typedef struct assignment {
+  FILE *file;
+  size_t n;
+} assignment;
+
+static assay_status write_assigned(void *arg, const assay_ort_assigned *node, assay_error *err) {
+  (void)err;
+  assignment *a = arg;
+  const char *const texts[] = {node->provider, node->domain, node->op, node->name};
+  fprintf(a->file, "%zu", node->part);
+  for (size_t i = 0; i < N_OF(texts); i++) {
+    fputc('\t', a->file);
+    write_escaped(a->file, texts[i], strlen(texts[i]));
+  }
+  fputc('\n', a->file);
+  a->n++;
+  return ASSAY_OK;
+}
+
+/* What the runtime says of itself, or why it says nothing: both are evidence, and neither ends a
+ * run. */
+static assay_status keep_assignment(worker *w, assay_error *err) {
+  char *nodes = NULL;
+  size_t n_bytes = 0;
+  assay_error why = {0};
+  assay_buf text = {0};
+  assignment a = {.file = open_memstream(&nodes, &n_bytes)}; /* by malloc, not by our door */
+  if (a.file == NULL) return assay_fail_memory(err, 1);
+  assay_status unsaid = assay_ort_session_each_assigned(w->session, write_assigned, &a, &why);
+  bool is_short = fclose(a.file) != 0;
+  char *path = assay_path_join(w->folder, ASSAY_WORKER_ASSIGNMENT_FILE);
+  char *head = unsaid ? assay_format("assay/assignment/1 unavailable: %s\n", why.text)
+                      : assay_format("assay/assignment/1 %zu nodes\n", a.n);
+  assay_status st =
+      is_short || path == NULL || head == NULL ? assay_fail_memory(err, n_bytes) : ASSAY_OK;
+  if (st == ASSAY_OK) st = assay_buf_append_text(&text, head, err);
+  if (st == ASSAY_OK && !unsaid) st = assay_buf_append(&text, nodes, n_bytes, err);
+  if (st == ASSAY_OK) st = assay_file_write(path, text.data, text.size_bytes, err);
+  assay_buf_reset(&text);
+  assay_free(path);
+  assay_free(head);
+  free(nodes);
+  return st;
+}
+
 static assay_status open_session(worker *w, assay_error *err) {
   assay_session_plan plan = {0};
   char *prefix = NULL;
@@ -160,9 +215,10 @@ static assay_status open_session(worker *w, assay_error *err) {
     prefix = assay_path_join(w->folder, "profile-raw");
     if (prefix == NULL) st = assay_fail_memory(err, strlen(w->folder) + 16);
     plan.spec.profile_prefix = prefix;
-    plan.spec.verbose = true;
+    plan.spec.verbose = plan.spec.record_assignment = true;
   }
   if (st == ASSAY_OK) st = open_planned_session(w, &plan, err);
+  if (st == ASSAY_OK && w->task->mode == ASSAY_WORKER_PLACEMENT) st = keep_assignment(w, err);
   assay_session_plan_reset(&plan);
   assay_free(prefix);
   return st;

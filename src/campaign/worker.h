@@ -12,7 +12,7 @@
  *
  * Files in the folder, by mode:
  *   timing     samples.npy [iterations] int64 ns, outputs.npz (of the last timed call), worker.json
- *   placement  profile.json, log.txt (verbose), worker.json
+ *   placement  profile.json, log.txt (verbose), assignment.txt (evidence/assignment.h), worker.json
  *   probe      worker.json: what the library says of itself
  * and phases.txt in all: one line "<stage> <CLOCK_MONOTONIC ns>" as each stage begins, written at
  * once, so that a process that dies leaves where; log.txt holds the runtime's own warnings in
@@ -30,12 +30,13 @@
 #include "campaign/runtime_spec.h"
 #include "package/result.h"
 
-#define ASSAY_WORKER_FACTS_FILE   "worker.json"
-#define ASSAY_WORKER_PHASES_FILE  "phases.txt"
-#define ASSAY_WORKER_LOG_FILE     "log.txt"
-#define ASSAY_WORKER_SAMPLES_FILE "samples.npy"
-#define ASSAY_WORKER_OUTPUTS_FILE "outputs.npz"
-#define ASSAY_WORKER_PROFILE_FILE "profile.json"
+#define ASSAY_WORKER_FACTS_FILE      "worker.json"
+#define ASSAY_WORKER_PHASES_FILE     "phases.txt"
+#define ASSAY_WORKER_LOG_FILE        "log.txt"
+#define ASSAY_WORKER_SAMPLES_FILE    "samples.npy"
+#define ASSAY_WORKER_OUTPUTS_FILE    "outputs.npz"
+#define ASSAY_WORKER_PROFILE_FILE    "profile.json"
+#define ASSAY_WORKER_ASSIGNMENT_FILE "assignment.txt"
 
 #define ASSAY_WORKER_MAX_CALLS INT64_C(10000000) /* 80 MB of samples */
 

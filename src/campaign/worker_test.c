@@ -144,15 +144,15 @@ static void profiles_and_is_judged(void **state) {
   if (run(&timing, out, &timing_facts, &err)) fail_msg("%s", err.text);
   if (run(&task, out, &facts, &err)) fail_msg("%s", err.text);
   assert_string_equal(facts.options_sha256, timing_facts.options_sha256);
-  char *profile = assay_path_join(out, ASSAY_WORKER_PROFILE_FILE);
-  char *log = assay_path_join(out, ASSAY_WORKER_LOG_FILE);
-  assert_int_equal(assay_judge_placement(profile, log, &task.runtime, 3, &result, NULL), ASSAY_OK);
+  assert_int_equal(assay_judge_placement(out, task.model_path, &task.runtime, 3, &result, NULL),
+                   ASSAY_OK);
   if (result.placed != ASSAY_VERDICT_PASS) fail_msg("%s", result.placement.reason);
   assert_int_equal(result.placement.n_model_runs, 3);
   assert_true(result.placement.log_agrees);
   assert_int_equal(result.placement.n_compute, result.placement.n_on_provider);
-  assay_free(profile);
-  assay_free(log);
+  if (!result.coverage.known) fail_msg("%s", result.coverage.reason);
+  assert_int_equal(result.coverage.n_nodes, result.coverage.n_covered);
+  assert_true(result.coverage.n_nodes > 0);
   assay_free(out);
   assay_result_reset(&result);
   assay_worker_facts_reset(&facts);

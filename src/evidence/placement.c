@@ -15,23 +15,12 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "evidence/node_kind.h"
 #include "evidence/placement_log.h"
 #include "evidence/profile.h"
 
 #define CPU_PROVIDER        "CPUExecutionProvider"
 #define OFFENDER_TEXT_BYTES 512
-
-typedef enum node_kind { NODE_COMPUTE, NODE_COPY, NODE_CONTROL_FLOW } node_kind;
-
-static node_kind kind_of(const char *op) {
-  static const char *const copies[] = {"MemcpyFromHost", "MemcpyToHost"};
-  static const char *const control_flow[] = {"If", "Loop", "Scan"};
-  for (size_t i = 0; i < sizeof copies / sizeof *copies; ++i)
-    if (strcmp(op, copies[i]) == 0) return NODE_COPY;
-  for (size_t i = 0; i < sizeof control_flow / sizeof *control_flow; ++i)
-    if (strcmp(op, control_flow[i]) == 0) return NODE_CONTROL_FLOW;
-  return NODE_COMPUTE;
-}
 
 const char *assay_placement_verdict_name(assay_placement_verdict verdict) {
   switch (verdict) {
@@ -134,13 +123,6 @@ static bool is_placed(const assay_placed_node *const *sorted, size_t n,
   return bsearch(&key, sorted, n, sizeof *sorted, compare_placed) != NULL;
 }
 
-/* The profile names a node without a name "<operator>_<index>". */
-static bool is_nameless(const assay_profile_node *node) {
-  size_t n = strlen(node->op);
-  return strncmp(node->name, node->op, n) == 0 && node->name[n] == '_' &&
-         strcmp(node->name + n + 1, node->index) == 0;
-}
-
 /* Each executed node must be in the log's list; there is a list only when several providers have
  * nodes. */
 static assay_status doubt_names(const judgement *j, assay_error *err) {
@@ -156,7 +138,7 @@ static assay_status doubt_names(const judgement *j, assay_error *err) {
     assay_placed_node key = {.provider = node->provider, .op = node->op, .name = node->name};
     bool found = is_placed(sorted, n, &key);
     key.name = nameless;
-    if (found || (is_nameless(node) && is_placed(sorted, n, &key))) continue;
+    if (found || (assay_node_is_nameless(node) && is_placed(sorted, n, &key))) continue;
     doubt(j->out, "%.64s '%.96s' ran on %.64s, where the log does not place it", node->op,
           node->name, node->provider);
     break;
@@ -196,17 +178,6 @@ static assay_status add_offender(assay_placement *out, const assay_profile_node 
   return ASSAY_OK;
 }
 
-/* A provider names what it compiled after itself, "<provider>_<operator>_<index>", and its operator
- * as no operator is called: DNNL_17_0, OpenVINO-EP-subgraph_1, MGXKernel_graph_main_5_0,
- * TRTKernel_graph_main_5_0. XNNPACK's own Conv has such a name and is still one operator. */
-static bool is_compiled(const assay_profile_node *node) {
-  size_t n_provider = strlen(node->provider), n_op = strlen(node->op);
-  const char *name = node->name;
-  return strpbrk(node->op, "_-") != NULL && strncmp(name, node->provider, n_provider) == 0 &&
-         name[n_provider] == '_' && strncmp(name + n_provider + 1, node->op, n_op) == 0 &&
-         name[n_provider + 1 + n_op] == '_';
-}
-
 static void count_copy(assay_placement *out, const assay_profile_node *node) {
   ++out->n_copies;
   bool unknown = node->output_bytes < 0 || out->copied_bytes < 0;
@@ -218,12 +189,12 @@ static void count_copy(assay_placement *out, const assay_profile_node *node) {
  * be. */
 static assay_status classify(const judgement *j, const assay_profile_node *node, assay_error *err) {
   assay_placement *out = j->out;
-  node_kind kind = kind_of(node->op);
-  if (kind == NODE_COPY) count_copy(out, node);
-  out->n_control_flow += kind == NODE_CONTROL_FLOW;
-  if (kind != NODE_COMPUTE) return ASSAY_OK;
+  assay_node_kind kind = assay_node_kind_of(node->op);
+  if (kind == ASSAY_NODE_COPY) count_copy(out, node);
+  out->n_control_flow += kind == ASSAY_NODE_CONTROL_FLOW;
+  if (kind != ASSAY_NODE_COMPUTE) return ASSAY_OK;
   ++out->n_compute;
-  out->n_compiled += is_compiled(node);
+  out->n_compiled += assay_node_is_compiled(node);
   if (strcmp(node->provider, j->spec->provider) == 0) {
     ++out->n_on_provider;
     return ASSAY_OK;
@@ -333,7 +304,7 @@ static assay_status judge_evidence(const judgement *j, assay_error *err) {
 
 static bool has_control_flow(const assay_profile *profile) {
   for (size_t i = 0; i < profile->n_nodes; ++i)
-    if (kind_of(profile->nodes[i].op) == NODE_CONTROL_FLOW) return true;
+    if (assay_node_kind_of(profile->nodes[i].op) == ASSAY_NODE_CONTROL_FLOW) return true;
   return false;
 }
 

@@ -216,10 +216,10 @@ static const assay_field root_fields[] = {
     ASSAY_FIELD(assay_result, machine, STRING_OR_NULL),
     ASSAY_FIELD(assay_result, numbers_reason, STRING_OR_NULL),
 };
-static const char *const root_others[] = {"schema",      "mode",      "status",  "stage",
-                                          "process",     "library",   "options", "timing",
-                                          "comparisons", "placement", "kernels", "processes",
-                                          "memory",      "verdicts",  "files",   "warnings"};
+static const char *const root_others[] = {
+    "schema",    "mode",   "status",      "stage",     "process",  "library",
+    "options",   "timing", "comparisons", "placement", "coverage", "kernels",
+    "processes", "memory", "verdicts",    "files",     "warnings"};
 
 /* --- reading -------------------------------------------------------------------------------------
  */
@@ -400,6 +400,7 @@ static assay_status read_root(const assay_json *root, assay_result *out, assay_e
   ASSAY_TRY(read_timing(root, out, err));
   ASSAY_TRY(read_comparisons(root, out, err));
   ASSAY_TRY(read_placement(root, out, err));
+  ASSAY_TRY(assay_result_coverage_read(root, &out->coverage, err));
   ASSAY_TRY(assay_result_kernels_read(root, &out->kernels, err));
   ASSAY_TRY(assay_result_processes_read(root, &out->processes, err));
   ASSAY_TRY(assay_result_memory_read(root, &out->memory, err));
@@ -541,6 +542,7 @@ static void put_root(const assay_result *result, assay_json_builder *b) {
   put_list(b, "comparisons", comparison_fields, N_OF(comparison_fields), result->comparisons,
            sizeof *result->comparisons, result->n_comparisons);
   put_placement(result, b);
+  assay_result_coverage_put(&result->coverage, b);
   assay_result_kernels_put(&result->kernels, b);
   assay_result_processes_put(&result->processes, b);
   assay_result_memory_put(&result->memory, b);
@@ -581,6 +583,7 @@ void assay_result_reset(assay_result *result) {
   reset_list(count_fields, N_OF(count_fields), placement->counts, sizeof *placement->counts,
              placement->n_counts);
   assay_fields_strings_destroy(placement->offenders, placement->n_offenders);
+  assay_result_coverage_reset(&result->coverage);
   assay_result_kernels_reset(&result->kernels);
   assay_result_processes_reset(&result->processes);
   assay_result_memory_reset(&result->memory);

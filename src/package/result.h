@@ -46,6 +46,7 @@
  *   ],
  *   "numbers_reason": null | "one line",       why the numbers verdict is not a pass
  *   "placement": null | {…},                   the members of assay_result_placement
+ *   "coverage": null | {…},        as result_coverage.h has it; null in timing mode
  *   "kernels": null | {…},         as result_kernels.h has it; null where nothing is required
  *   "processes": null | {…},                   as result_processes.h has it; null where the timing
  *                                              was not repeated
@@ -66,6 +67,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "package/result_coverage.h"
 #include "package/result_kernels.h"
 #include "package/result_memory.h"
 #include "package/result_processes.h"
@@ -248,6 +250,7 @@ typedef struct assay_result {
   size_t n_comparisons;
   char *numbers_reason; /* or NULL */
   assay_result_placement placement;
+  assay_result_coverage coverage;
   assay_result_kernels kernels;
   assay_result_processes processes;
   assay_result_memory memory;

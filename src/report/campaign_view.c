@@ -618,6 +618,18 @@ static assay_status load_precisions(assay_view *view, assay_error *err) {
   return ASSAY_OK;
 }
 
+/* "193 of 193", "170 of 193 (23 unknown)", "unknown"; nothing of what was not judged. */
+static void set_coverage(assay_view_row *row) {
+  const assay_result_coverage *c = &row->runs[ASSAY_VIEW_PLACEMENT].result.coverage;
+  char unknown[48] = "";
+  if (!c->judged) return;
+  if (c->n_unknown > 0)
+    snprintf(unknown, sizeof unknown, " (%lld unknown)", (long long)c->n_unknown);
+  snprintf(row->coverage, sizeof row->coverage, "%lld of %lld%s", (long long)c->n_covered,
+           (long long)c->n_nodes, unknown);
+  if (!c->known) snprintf(row->coverage, sizeof row->coverage, "unknown");
+}
+
 /* After the rows are there: what they borrow of their bundle. */
 static void set_precisions(assay_view *view) {
   for (size_t r = 0; r < view->n_rows; r++) {
@@ -642,6 +654,7 @@ static assay_status load(assay_view *view, const char *package_path, assay_error
   load_machine(view);
   ASSAY_TRY(load_rows(view, err));
   set_precisions(view);
+  for (size_t r = 0; r < view->n_rows; r++) set_coverage(&view->rows[r]);
   for (size_t r = 0; r < view->n_rows; r++) {
     ASSAY_TRY(load_heads(&view->rows[r], err));
     ASSAY_TRY(assay_view_load_device_reason(&view->rows[r], err));

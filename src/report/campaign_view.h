@@ -59,11 +59,12 @@ typedef struct assay_view_row {
   const char *runtime, *bundle, *case_name; /* borrowed from the view's package */
   const assay_manifest *manifest;           /* of the bundle; NULL when it could not be read */
   const assay_manifest_case *manifest_case; /* NULL when the manifest does not list the case */
-  const char *inputs;    /* "controlled": a sweep or a batch; "events": real ones, of a data set;
-                            "brought": whatever else a user brought */
-  const char *precision; /* of the model: its dtype, and what its plan computes in another one;
-                            NULL when unknown */
-  int64_t n_valid;       /* valid elements of all events; -1: unknown or no mask */
+  const char *inputs; /* "controlled": a sweep or a batch; "events": real ones, of a data set;
+                         "brought": whatever else a user brought */
+  char coverage[96]; /* "193 of 193": the model's nodes on the provider; "" when nobody judged it */
+  const char *precision;     /* of the model: its dtype, and what its plan computes in another one;
+                                NULL when unknown */
+  int64_t n_valid;           /* valid elements of all events; -1: unknown or no mask */
   int64_t n_denormal_inputs; /* elements of the case's inputs; -1: unknown */
   assay_view_run runs[ASSAY_VIEW_N_MODES];
   assay_view_head *heads;

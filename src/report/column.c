@@ -222,6 +222,25 @@ PLACEMENT_COLUMN(n_on_provider)
 PLACEMENT_COLUMN(n_copies)
 PLACEMENT_COLUMN(n_control_flow)
 PLACEMENT_COLUMN(n_allowed)
+PLACEMENT_COLUMN(n_compiled)
+COLUMN(copied_bytes, assay_view_placement(row) && assay_view_placement(row)->copied_bytes >= 0
+                         ? assay_cell_size(assay_view_placement(row)->copied_bytes)
+                         : absent)
+
+static const assay_result_coverage *coverage_of(const assay_view_row *row) {
+  const assay_result_coverage *coverage = &row->runs[ASSAY_VIEW_PLACEMENT].result.coverage;
+  return coverage->judged && coverage->known ? coverage : NULL;
+}
+
+#define COVERAGE_COLUMN(name)                                                                      \
+  COLUMN(model_##name, coverage_of(row) ? assay_cell_count(coverage_of(row)->name) : absent)
+
+COLUMN(coverage, assay_cell_text(row->coverage))
+COLUMN(coverage_reason, assay_cell_text(row->runs[ASSAY_VIEW_PLACEMENT].result.coverage.reason))
+COVERAGE_COLUMN(n_nodes)
+COVERAGE_COLUMN(n_covered)
+COVERAGE_COLUMN(n_elsewhere)
+COVERAGE_COLUMN(n_unknown)
 
 /* ---- what ran, and where its evidence lies ---- */
 
@@ -375,6 +394,14 @@ const assay_column assay_columns[] = {
     {"n_copies", NULL, get_n_copies, ASSAY_COLUMN_RUNS},
     {"n_control_flow", NULL, get_n_control_flow, ASSAY_COLUMN_RUNS},
     {"n_allowed", NULL, get_n_allowed, ASSAY_COLUMN_RUNS},
+    {"n_compiled", NULL, get_n_compiled, ASSAY_COLUMN_RUNS},
+    {"copied_bytes", NULL, get_copied_bytes, ASSAY_COLUMN_RUNS},
+    {"coverage", "Model's nodes covered", get_coverage, ASSAY_COLUMN_RUNS | ASSAY_COLUMN_IF_ANY},
+    {"coverage_reason", NULL, get_coverage_reason, ASSAY_COLUMN_RUNS},
+    {"model_n_nodes", NULL, get_model_n_nodes, ASSAY_COLUMN_RUNS},
+    {"model_n_covered", NULL, get_model_n_covered, ASSAY_COLUMN_RUNS},
+    {"model_n_elsewhere", NULL, get_model_n_elsewhere, ASSAY_COLUMN_RUNS},
+    {"model_n_unknown", NULL, get_model_n_unknown, ASSAY_COLUMN_RUNS},
     {"library_version", NULL, get_library_version, ASSAY_COLUMN_RUNS},
     {"provider", NULL, get_provider, ASSAY_COLUMN_RUNS},
     {"timing_status", NULL, get_timing_status, ASSAY_COLUMN_RUNS},

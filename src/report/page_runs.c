@@ -444,10 +444,15 @@ static void put_place_row(const assay_view *view, size_t r, assay_sink *sink) {
   assay_page_column(sink, row, "n_compute");
   assay_page_column(sink, row, "n_on_provider");
   assay_page_column(sink, row, "n_allowed");
+  assay_page_column(sink, row, "n_compiled");
+  assay_page_column(sink, row, "coverage");
   assay_page_column(sink, row, "n_copies");
+  assay_page_column(sink, row, "copied_bytes");
   assay_page_column(sink, row, "n_control_flow");
   assay_page_text(sink, placement ? (placement->log_agrees ? "agrees" : "does not agree") : NULL);
+  const assay_result_coverage *coverage = &row->runs[ASSAY_VIEW_PLACEMENT].result.coverage;
   const char *reason = placement && placement->reason[0] ? placement->reason : NULL;
+  if (reason == NULL && coverage->reason[0]) reason = coverage->reason;
   assay_page_text(sink, reason ? reason : row->runs[ASSAY_VIEW_PLACEMENT].result.reason);
   assay_sink_put(sink, "</tr>\n");
 }
@@ -527,13 +532,16 @@ void assay_page_put_placement(const assay_view *view, assay_sink *sink) {
   put_detail_note(view, "placement.csv", sink);
   put_tables(view, "Which provider ran the nodes", "places",
              "Case|Model|Runtime|Placement|Provider asked for|#Compute nodes|#On that provider|#On "
-             "the CPU by policy|"
-             "#Copies|#Control flow|Log|Reason",
+             "the CPU by policy|#Compiled subgraphs|Model's nodes covered|"
+             "#Copies|#Bytes copied|#Control flow|Log|Reason",
              put_place_row, is_detail_skipped, sink);
   for (size_t g = 0; g < view->n_groups; g++) put_operators(view, g, sink);
   assay_sink_put(
       sink,
       "<p class=\"note\">From the runtime's own profile of the executed graph, checked against its "
-      "placement log, in a process that times nothing. Counts for every case are in "
+      "placement log, in a process that times nothing. Nodes of the model's own graph, also those "
+      "in "
+      "compiled subgraphs, by the names that the runtime says; unknown are those that it folded, "
+      "fused or renamed. Counts for every case are in "
       "<a href=\"placement.csv\">placement.csv</a>.</p></section>\n");
 }

@@ -70,6 +70,8 @@ typedef struct assay_ort_session_spec {
   size_t n_free_dims;
   const char *profile_prefix; /* NULL: no profiling */
   bool verbose;               /* session log severity 0: placement lines */
+  bool record_assignment;     /* keep what assay_ort_session_each_assigned tells; before ORT 1.24
+                                 there is none, and this does nothing */
   bool no_memory_arena;
   bool deterministic; /* deterministic kernels where there are such (ORT 1.17 or newer) */
 } assay_ort_session_spec;
@@ -119,6 +121,24 @@ assay_status assay_ort_session_copy_outputs(const assay_ort_session *session, as
 /* Ends profiling; *out_path (assay_free) is where the runtime says the profile is. Errors: RUNTIME
  * (also when profiling was not on), MISSING (no file there), MEMORY. */
 assay_status assay_ort_session_end_profiling(assay_ort_session *session, char **out_path,
+                                             assay_error *err) ASSAY_NODISCARD;
+
+/* One node as it was when the runtime divided the graph among providers: after its basic
+ * optimisations, before its own fusions, without copies. Texts are the session's. */
+typedef struct assay_ort_assigned {
+  size_t part; /* nodes that a provider took together, and may compile into one, share a number */
+  const char *provider, *domain, *op;
+  const char *name; /* "" for a node without one */
+} assay_ort_assigned;
+typedef assay_status (*assay_ort_assigned_fn)(void *arg, const assay_ort_assigned *node,
+                                              assay_error *err);
+
+/* Hands each node to `each`, part by part; stops at the first failure of each and returns it.
+ * Runtimes leave nodes out (those that a provider took in its own layout, for one): what is not
+ * told is not known. Errors: UNSUPPORTED (older than 1.24), RUNTIME (also when it was not
+ * recorded). */
+assay_status assay_ort_session_each_assigned(const assay_ort_session *session,
+                                             assay_ort_assigned_fn each, void *arg,
                                              assay_error *err) ASSAY_NODISCARD;
 
 /* "CPUExecutionProvider" for "cpu", "CPU" …; NULL for a name that no ORT knows. */

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define ASSAY_ORT_ABI_OLDEST 16 /* what every member without a note needs */
-#define ASSAY_ORT_ABI_NEWEST 23 /* nothing of later versions is called */
+#define ASSAY_ORT_ABI_NEWEST 24 /* nothing of later versions is called */
 
 typedef struct OrtStatus OrtStatus;
 typedef struct OrtEnv OrtEnv;
@@ -31,6 +31,8 @@ typedef struct OrtTensorRTProviderOptionsV2 OrtTensorRTProviderOptionsV2;
 typedef struct OrtDnnlProviderOptions OrtDnnlProviderOptions;
 typedef struct OrtEpDevice OrtEpDevice;
 typedef struct OrtHardwareDevice OrtHardwareDevice;
+typedef struct OrtEpAssignedSubgraph OrtEpAssignedSubgraph;
+typedef struct OrtEpAssignedNode OrtEpAssignedNode;
 
 /* Values of the enumerations that assay uses. */
 enum {
@@ -181,6 +183,20 @@ typedef struct assay_ort_api {
   const char *(*EpDevice_EpName)(const OrtEpDevice *device); /* 1.22 */
   void *unused_313[3];
   const OrtHardwareDevice *(*EpDevice_Device)(const OrtEpDevice *device); /* 1.22 */
+  void *unused_317[90];
+  OrtStatus *(*Session_GetEpGraphAssignmentInfo)(const OrtSession *session,
+                                                 const OrtEpAssignedSubgraph *const **out,
+                                                 size_t *out_n); /* 1.24 */
+  OrtStatus *(*EpAssignedSubgraph_GetEpName)(const OrtEpAssignedSubgraph *subgraph,
+                                             const char **out); /* 1.24 */
+  OrtStatus *(*EpAssignedSubgraph_GetNodes)(const OrtEpAssignedSubgraph *subgraph,
+                                            const OrtEpAssignedNode *const **out,
+                                            size_t *out_n);                              /* 1.24 */
+  OrtStatus *(*EpAssignedNode_GetName)(const OrtEpAssignedNode *node, const char **out); /* 1.24 */
+  OrtStatus *(*EpAssignedNode_GetDomain)(const OrtEpAssignedNode *node,
+                                         const char **out); /* 1.24 */
+  OrtStatus *(*EpAssignedNode_GetOperatorType)(const OrtEpAssignedNode *node,
+                                               const char **out); /* 1.24 */
 } assay_ort_api;
 
 /* What the library exports under the name OrtGetApiBase. */
@@ -258,7 +274,13 @@ typedef struct assay_ort_api_base {
   X(304, SessionOptionsAppendExecutionProvider_V2) \
   X(309, HardwareDevice_Vendor) \
   X(312, EpDevice_EpName) \
-  X(316, EpDevice_Device)
+  X(316, EpDevice_Device) \
+  X(407, Session_GetEpGraphAssignmentInfo) \
+  X(408, EpAssignedSubgraph_GetEpName) \
+  X(409, EpAssignedSubgraph_GetNodes) \
+  X(410, EpAssignedNode_GetName) \
+  X(411, EpAssignedNode_GetDomain) \
+  X(412, EpAssignedNode_GetOperatorType)
 /* clang-format on */
 
 #define ASSAY_ORT_ABI_CHECK(slot, member)                                                          \

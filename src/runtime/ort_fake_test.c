@@ -92,7 +92,7 @@ static void versions_are_checked_before_anything_is_called(void **state) {
   }
   setenv("FAKE_ORT_VERSION", "1.40.0", 1);
   setenv("FAKE_ORT_NO_API", "1", 1);
-  assert_not_opened(TEST_LIBRARY, ASSAY_E_RUNTIME, "does not give version 23 of its C API");
+  assert_not_opened(TEST_LIBRARY, ASSAY_E_RUNTIME, "does not give version 24 of its C API");
 }
 
 static void the_newest_table_that_both_know_is_asked_for(void **state) {
@@ -100,7 +100,7 @@ static void the_newest_table_that_both_know_is_asked_for(void **state) {
   const struct {
     const char *version;
     uint32_t level;
-  } cases[] = {{"1.16.0", 16}, {"1.20.1", 20}, {"1.23.2", 23}, {"1.99.0", 23}};
+  } cases[] = {{"1.16.0", 16}, {"1.20.1", 20}, {"1.23.2", 23}, {"1.99.0", 24}};
   for (size_t i = 0; i < N_OF(cases); ++i) {
     setenv("FAKE_ORT_VERSION", cases[i].version, 1);
     assay_ort *ort = open_fake();

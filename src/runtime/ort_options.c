@@ -5,9 +5,10 @@
 #include "base/text.h"
 #include "runtime/ort_internal.h"
 
-#define NO_FALLBACK      "session.disable_cpu_ep_fallback"
-#define LEVEL_ALL        99
-#define SEVERITY_VERBOSE 0
+#define NO_FALLBACK       "session.disable_cpu_ep_fallback"
+#define RECORD_ASSIGNMENT "session.record_ep_graph_assignment_info"
+#define LEVEL_ALL         99
+#define SEVERITY_VERBOSE  0
 
 static int threads_of(int n) {
   return n > 0 ? n : 1;
@@ -89,6 +90,10 @@ static assay_status set_config(const assay_ort *ort, const assay_ort_session_spe
         ASSAY_E_ARGUMENT, "session option", err));
   if (adds_no_fallback(spec))
     ASSAY_TRY(assay_ort_take(ort, ort->api->AddSessionConfigEntry(options, NO_FALLBACK, "1"),
+                             ASSAY_E_RUNTIME, "session option", err));
+  if (spec->record_assignment && ort->api_version >= 24 &&
+      value_of(spec->config, spec->n_config, RECORD_ASSIGNMENT) == NULL)
+    ASSAY_TRY(assay_ort_take(ort, ort->api->AddSessionConfigEntry(options, RECORD_ASSIGNMENT, "1"),
                              ASSAY_E_RUNTIME, "session option", err));
   return ASSAY_OK;
 }

@@ -415,3 +415,49 @@ assay_status assay_ort_session_end_profiling(assay_ort_session *s, char **out_pa
   *out_path = copy;
   return ASSAY_OK;
 }
+
+/* --- how the graph was divided ------------------------------------------------------------------
+ */
+
+static assay_status tell_node(const assay_ort *ort, const OrtEpAssignedNode *node,
+                              assay_ort_assigned *told, assay_error *err) {
+  const assay_ort_api *api = ort->api;
+  ASSAY_TRY(assay_ort_take(ort, api->EpAssignedNode_GetName(node, &told->name), ASSAY_E_RUNTIME,
+                           "name of an assigned node", err));
+  ASSAY_TRY(assay_ort_take(ort, api->EpAssignedNode_GetDomain(node, &told->domain), ASSAY_E_RUNTIME,
+                           "domain of an assigned node", err));
+  return assay_ort_take(ort, api->EpAssignedNode_GetOperatorType(node, &told->op), ASSAY_E_RUNTIME,
+                        "operator of an assigned node", err);
+}
+
+static assay_status tell_part(const assay_ort *ort, const OrtEpAssignedSubgraph *subgraph,
+                              size_t part, assay_ort_assigned_fn each, void *arg,
+                              assay_error *err) {
+  const OrtEpAssignedNode *const *nodes = NULL;
+  size_t n = 0;
+  assay_ort_assigned told = {.part = part};
+  ASSAY_TRY(assay_ort_take(ort, ort->api->EpAssignedSubgraph_GetEpName(subgraph, &told.provider),
+                           ASSAY_E_RUNTIME, "provider of assigned nodes", err));
+  ASSAY_TRY(assay_ort_take(ort, ort->api->EpAssignedSubgraph_GetNodes(subgraph, &nodes, &n),
+                           ASSAY_E_RUNTIME, "assigned nodes", err));
+  for (size_t i = 0; i < n; ++i) {
+    ASSAY_TRY(tell_node(ort, nodes[i], &told, err));
+    ASSAY_TRY(each(arg, &told, err));
+  }
+  return ASSAY_OK;
+}
+
+assay_status assay_ort_session_each_assigned(const assay_ort_session *s, assay_ort_assigned_fn each,
+                                             void *arg, assay_error *err) {
+  const assay_ort *ort = s->ort;
+  const OrtEpAssignedSubgraph *const *parts = NULL;
+  size_t n = 0;
+  if (ort->api_version < 24)
+    return assay_fail(err, ASSAY_E_UNSUPPORTED,
+                      "ONNX Runtime %s does not say how it divided the graph: 1.24 or newer does",
+                      ort->version);
+  ASSAY_TRY(assay_ort_take(ort, ort->api->Session_GetEpGraphAssignmentInfo(s->session, &parts, &n),
+                           ASSAY_E_RUNTIME, "how the graph was divided", err));
+  for (size_t i = 0; i < n; ++i) ASSAY_TRY(tell_part(ort, parts[i], i, each, arg, err));
+  return ASSAY_OK;
+}

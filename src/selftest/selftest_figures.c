@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "campaign/worker.h"
 #include "selftest/selftest_cases.h"
 
 #define EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -59,6 +60,35 @@ static void place_all(assay_result *r) {
 }
 static void placement_forged(selftest_scene *s) {
   edit(s, ASSAY_RESULT_PLACEMENT, place_all);
+}
+/* The node that ran on the CPU, said to be covered, in all places that name it. */
+static void cover_all(assay_result *r) {
+  assay_result_coverage *c = &r->coverage;
+  c->n_covered += c->n_elsewhere;
+  c->n_elsewhere = 0;
+  for (size_t i = 0; i < c->n_ops; i++) {
+    c->ops[i].n_covered = c->ops[i].n_nodes;
+    c->ops[i].n_elsewhere = 0;
+  }
+  for (size_t i = 0; i < c->n_offenders; i++) assay_free(c->offenders[i]);
+  c->n_offenders = 0;
+}
+static void coverage_forged(selftest_scene *s) {
+  edit(s, ASSAY_RESULT_PLACEMENT, cover_all);
+}
+/* One of the model's nodes is a compiled subgraph, of which the runtime says nothing. */
+static void compiled_in_silence(selftest_scene *s) {
+  s->nodes[0] = s->placed[0] =
+      (selftest_node){"SUB_1", SELFTEST_CUDA "_SUB_1_0", SELFTEST_CUDA, false};
+  s->without[0] = ASSAY_WORKER_ASSIGNMENT_FILE;
+}
+static void claim_coverage(assay_result *r) {
+  r->coverage.known = true;
+  r->coverage.reason[0] = '\0';
+  r->coverage.n_nodes = r->coverage.n_covered = 3;
+}
+static void coverage_claimed(selftest_scene *s) {
+  edit(s, ASSAY_RESULT_PLACEMENT, claim_coverage);
 }
 static void smaller_error(assay_result *r) {
   for (size_t i = 0; i < r->n_comparisons; i++)
@@ -193,6 +223,10 @@ static void outputs_patched(selftest_scene *s) {
 static void node_moved(selftest_scene *s) {
   replace_evidence(s, SELFTEST_PLACEMENT "profile.json", SELFTEST_CUDA, SELFTEST_CPU);
 }
+static void assignment_changed(selftest_scene *s) {
+  replace_evidence(s, SELFTEST_PLACEMENT ASSAY_WORKER_ASSIGNMENT_FILE, SELFTEST_CUDA "\t\tMatMul",
+                   SELFTEST_CPU "\t\tMatMul");
+}
 static void log_changed(selftest_scene *s) {
   replace_evidence(s, SELFTEST_PLACEMENT "log.txt", "Number of nodes: 3", "Number of nodes: 4");
 }
@@ -316,6 +350,12 @@ const selftest_case selftest_figure_cases[] = {
      FORGED(SELFTEST_REFUSED, numbers_forged, "result.json: verdicts.numbers")},
     {"placement forged to a pass, counts and all", "",
      FORGED(SELFTEST_REFUSED, placement_forged, "result.json: placement.verdict")},
+    {"a node of the model said to be covered", "",
+     FORGED(SELFTEST_REFUSED, coverage_forged, "placement/result.json: coverage.n_covered")},
+    {"the nodes of a compiled subgraph that nobody named", "MIGraphX, by its node count",
+     FORGED_OF(compiled_in_silence, coverage_claimed, "placement/result.json: coverage.known")},
+    {"another assignment than the result was judged by", "",
+     FORGED(SELFTEST_GOOD, assignment_changed, "placement/result.json: coverage.known")},
     {"an error made smaller", "",
      FORGED(SELFTEST_GOOD, error_forged, "comparisons[momentum against f32].max_abs")},
     {"a comparison that failed gates no more", "",

@@ -427,11 +427,42 @@ static void write_manifest(selftest_scene *s) {
   assay_manifest_reset(&m);
 }
 
+/* --- the model -----------------------------------------------------------------------------------
+ */
+
+/* A field of protobuf's wire format that holds bytes; short ones only. */
+static void put_field(selftest_scene *s, assay_buf *out, int number, const void *bytes, size_t n) {
+  const unsigned char head[] = {(unsigned char)(number << 3 | 2), (unsigned char)(n & 127) | 128,
+                                (unsigned char)(n >> 7)};
+  TRY(s, assay_buf_append(out, head, sizeof head, err));
+  TRY(s, assay_buf_append(out, bytes, n, err));
+}
+
+/* An ONNX file of the scene's nodes, but copies: their operators and names. Field numbers of
+ * onnx.proto. */
+static void write_model(selftest_scene *s) {
+  enum { NODE_NAME = 3, NODE_OP = 4, GRAPH_NODE = 1, MODEL_GRAPH = 7 };
+  assay_buf graph = {0}, model = {0};
+  for (size_t i = 0; i < s->n_nodes; i++) {
+    const selftest_node *node = &s->nodes[i];
+    assay_buf bytes = {0};
+    if (strncmp(node->op, "Memcpy", 6) == 0) continue;
+    put_field(s, &bytes, NODE_NAME, node->name, strlen(node->name));
+    put_field(s, &bytes, NODE_OP, node->op, strlen(node->op));
+    put_field(s, &graph, GRAPH_NODE, bytes.data, bytes.size_bytes);
+    assay_buf_reset(&bytes);
+  }
+  put_field(s, &model, MODEL_GRAPH, graph.data, graph.size_bytes);
+  write_file(s, s->bundle, "model.onnx", model.data, model.size_bytes);
+  assay_buf_reset(&graph);
+  assay_buf_reset(&model);
+}
+
 static void write_bundle(selftest_scene *s) {
   char cases[320];
   snprintf(cases, sizeof cases, "%s/cases", s->bundle);
   make_folder(s, cases);
-  write_text(s, s->bundle, "model.onnx", "stands in for a model");
+  write_model(s);
   write_arrays(s, cases, "c.npz", &s->arrays);
   write_manifest(s);
 }
@@ -546,6 +577,22 @@ static void drop_files(selftest_scene *s, const char *folder) {
   }
 }
 
+/* What the runtime would say of its own: each node by itself, but copies. */
+static void write_assignment(selftest_scene *s, const char *folder) {
+  assay_buf text = {0};
+  size_t n = 0;
+  for (size_t i = 0; i < s->n_nodes; i++) n += strncmp(s->nodes[i].op, "Memcpy", 6) != 0;
+  TRY(s, assay_buf_appendf(&text, err, "assay/assignment/1 %zu nodes\n", n));
+  for (size_t i = 0, part = 0; i < s->n_nodes; i++) {
+    const selftest_node *node = &s->nodes[i];
+    if (strncmp(node->op, "Memcpy", 6) == 0) continue;
+    TRY(s, assay_buf_appendf(&text, err, "%zu\t%s\t\t%s\t%s\n", part++, node->provider, node->op,
+                             node->name));
+  }
+  write_file(s, folder, ASSAY_WORKER_ASSIGNMENT_FILE, text.data, text.size_bytes);
+  assay_buf_reset(&text);
+}
+
 /* For side "b", without the one error of the outputs. */
 static void write_other_outputs(selftest_scene *s) {
   char folder[320];
@@ -573,6 +620,7 @@ static void write_evidence(selftest_scene *s) {
     } else if (i == 1) {
       write_file(s, folder, ASSAY_WORKER_PROFILE_FILE, s->profile.data, s->profile.size_bytes);
       write_file(s, folder, ASSAY_WORKER_LOG_FILE, s->log.data, s->log.size_bytes);
+      write_assignment(s, folder);
     }
     if (i < 2) {
       write_text(s, folder, ASSAY_WORKER_PHASES_FILE, "start 1\nload_library 2\nsession 3\n");

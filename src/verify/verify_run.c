@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -150,29 +151,99 @@ static assay_status read_policy(const checking *c, assay_verify_policy *out, ass
   return ASSAY_OK;
 }
 
-static assay_status derive_placement(checking *c, assay_error *err) {
+/* The graph that was executed: its bundle's, or one that was made for the run. */
+static char *model_path_of(const checking *c) {
+  const assay_verify_run *run = c->run;
+  const char *sha256 = run->found.keys.model_sha256;
+  size_t bundle = assay_verify_run_bundle(c->scene->package, run->planned->bundle);
+  const char *folder =
+      bundle < c->scene->package->n_bundles ? c->scene->package->bundles[bundle].folder : "";
+  const assay_manifest_file *file = NULL;
+  if (run->manifest != NULL) file = &run->manifest->model;
+  if (run->manifest_case != NULL && run->manifest_case->model.file != NULL)
+    file = &run->manifest_case->model;
+  if (file != NULL && strcmp(file->sha256, sha256) == 0)
+    return assay_format("%s/%s/%s", c->scene->path, folder, file->file);
+  return assay_format("%s/graphs/%s.onnx", c->scene->path, sha256);
+}
+
+/* A file that is not there is no evidence: the derivation says what it lacks. */
+static assay_status open_evidence(const char *path, assay_file_map *out, assay_error *err) {
+  if (path == NULL) return assay_fail_memory(err, 256);
+  if (assay_file_map_open(path, out, NULL)) *out = (assay_file_map){0};
+  return ASSAY_OK;
+}
+
+typedef struct placement_files {
+  assay_file_map profile, log, assignment, model;
+} placement_files;
+
+static assay_status open_placement(const checking *c, placement_files *out, assay_error *err) {
+  const struct {
+    char *path;
+    assay_file_map *map;
+  } files[] = {{assay_path_join(c->folder, "profile.json"), &out->profile},
+               {assay_path_join(c->folder, "log.txt"), &out->log},
+               {assay_path_join(c->folder, "assignment.txt"), &out->assignment},
+               {model_path_of(c), &out->model}};
+  assay_status st = ASSAY_OK;
+  for (size_t i = 0; i < N_OF(files); i++) {
+    if (st == ASSAY_OK) st = open_evidence(files[i].path, files[i].map, err);
+    assay_free(files[i].path);
+  }
+  return st;
+}
+
+static assay_verify_source bytes_of(const assay_file_map *map) {
+  return (assay_verify_source){map->data, map->size_bytes};
+}
+
+static assay_status derive_coverage(checking *c, const assay_verify_policy *policy,
+                                    const placement_files *files, assay_error *err) {
+  assay_result_coverage *out = &c->run->coverage;
+  const assay_verify_coverage_sources sources = {.provider = policy->provider,
+                                                 .model = bytes_of(&files->model),
+                                                 .profile = bytes_of(&files->profile),
+                                                 .log = bytes_of(&files->log),
+                                                 .assignment = bytes_of(&files->assignment)};
+  if (c->run->placement.figures.verdict == ASSAY_VERDICT_UNKNOWN) {
+    out->judged = true;
+    snprintf(out->reason, sizeof out->reason, "the placement is unknown");
+  } else {
+    ASSAY_TRY(assay_verify_coverage_derive(&sources, out, err));
+  }
+  assay_verify_coverage_check(&c->at, &c->run->found.coverage, out);
+  return ASSAY_OK;
+}
+
+static assay_status derive_from(checking *c, const placement_files *files, assay_error *err) {
   assay_verify_run *run = c->run;
   assay_verify_policy policy = {0};
-  assay_file_map profile = {0}, log = {0};
-  if (assay_verify_run_runtime(c->scene->package, run->planned->runtime) == NULL) return ASSAY_OK;
-  char *profile_path = assay_path_join(c->folder, "profile.json");
-  char *log_path = assay_path_join(c->folder, "log.txt");
-  assay_status st = profile_path != NULL && log_path != NULL ? read_policy(c, &policy, err)
-                                                             : assay_fail_memory(err, 256);
-  if (st) goto done;
-  if (assay_file_map_open(profile_path, &profile, NULL)) profile = (assay_file_map){0};
-  if (assay_file_map_open(log_path, &log, NULL)) log = (assay_file_map){0};
-  st = assay_verify_placement_derive(&policy, profile.data, profile.size_bytes, log.data,
-                                     log.size_bytes, &run->placement, err);
+  assay_status st = read_policy(c, &policy, err);
+  if (st == ASSAY_OK)
+    st =
+        assay_verify_placement_derive(&policy, files->profile.data, files->profile.size_bytes,
+                                      files->log.data, files->log.size_bytes, &run->placement, err);
   run->has_placement = st == ASSAY_OK;
-  if (st == ASSAY_OK) assay_verify_placement_check(&c->at, &run->found, &policy, &run->placement);
-done:
-  assay_file_map_close(&profile);
-  assay_file_map_close(&log);
+  if (st == ASSAY_OK) {
+    assay_verify_placement_check(&c->at, &run->found, &policy, &run->placement);
+    st = derive_coverage(c, &policy, files, err);
+  }
   for (size_t i = 0; i < policy.n_allowed_cpu_ops; i++) assay_free(policy.allowed_cpu_ops[i]);
   assay_free(policy.allowed_cpu_ops);
-  assay_free(profile_path);
-  assay_free(log_path);
+  return st;
+}
+
+static assay_status derive_placement(checking *c, assay_error *err) {
+  placement_files files = {0};
+  if (assay_verify_run_runtime(c->scene->package, c->run->planned->runtime) == NULL)
+    return ASSAY_OK;
+  assay_status st = open_placement(c, &files, err);
+  if (st == ASSAY_OK) st = derive_from(c, &files, err);
+  assay_file_map_close(&files.profile);
+  assay_file_map_close(&files.log);
+  assay_file_map_close(&files.assignment);
+  assay_file_map_close(&files.model);
   return st;
 }
 
@@ -483,12 +554,14 @@ static assay_status derive_figures(checking *c, assay_error *err) {
     if (done) return derive_placement(c, err);
     assay_verify_holds(&c->at, "kernels", !found->kernels.known, "none of a run that is not done",
                        found->kernels.verdict);
+    assay_verify_bool(&c->at, "coverage.judged", found->coverage.judged, false);
     assay_verify_holds(&c->at, "verdicts.placement", found->placed != ASSAY_VERDICT_PASS,
                        "no pass of a run that is not done", "pass");
     return ASSAY_OK;
   }
   assay_verify_text(&c->at, "verdicts.placement", assay_verdict_name(found->placed),
                     "not_applicable");
+  assay_verify_bool(&c->at, "coverage.judged", found->coverage.judged, false);
   if (done || found->timing.known) ASSAY_TRY(derive_timing(c, err));
   if (done) {
     assay_verify_bool(&c->at, "timing.known", found->timing.known, true);
@@ -568,6 +641,7 @@ void assay_verify_run_reset(assay_verify_run *run) {
   assay_result_reset(&run->found);
   assay_verify_numbers_reset(&run->numbers);
   assay_verify_placement_reset(&run->placement);
+  assay_result_coverage_reset(&run->coverage);
   assay_verify_memory_reset(&run->memory);
   *run = (assay_verify_run){0};
 }

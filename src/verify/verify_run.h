@@ -11,6 +11,7 @@
 #include "package/package.h"
 #include "package/result.h"
 #include "package/tree.h"
+#include "verify/verify_coverage.h"
 #include "verify/verify_findings.h"
 #include "verify/verify_memory.h"
 #include "verify/verify_numbers.h"
@@ -49,6 +50,7 @@ typedef struct assay_verify_run {
   assay_verify_numbers numbers;
   assay_verify_stats stats;
   assay_verify_placement placement;
+  assay_result_coverage coverage; /* as derived: judged once it was */
 } assay_verify_run;
 
 /* Reads and derives run i of the package, and checks its result. A run that is not there is

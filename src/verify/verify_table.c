@@ -662,6 +662,46 @@ PLACEMENT_COLUMN(n_on_provider)
 PLACEMENT_COLUMN(n_copies)
 PLACEMENT_COLUMN(n_control_flow)
 PLACEMENT_COLUMN(n_allowed)
+PLACEMENT_COLUMN(n_compiled)
+COLUMN(copied_bytes) {
+  const assay_verify_run *p = row->placement;
+  if (p == NULL || !p->is_there || !p->found.placement.known) return;
+  if (!p->has_placement)
+    out->kind = ASSAY_VERIFY_CELL_UNKNOWN;
+  else if (p->placement.figures.copied_bytes >= 0)
+    set_size(out, p->placement.figures.copied_bytes);
+}
+
+/* As derived; a run that is not done has none. */
+static const assay_result_coverage *coverage_of(const assay_verify_row *row) {
+  return row->placement != NULL && row->placement->coverage.judged ? &row->placement->coverage
+                                                                   : NULL;
+}
+
+COLUMN(coverage) {
+  const assay_result_coverage *c = coverage_of(row);
+  char text[96];
+  if (c == NULL) return;
+  int n = snprintf(text, sizeof text, "%" PRId64 " of %" PRId64, c->n_covered, c->n_nodes);
+  if (c->n_unknown > 0 && n > 0)
+    snprintf(text + n, sizeof text - (size_t)n, " (%" PRId64 " unknown)", c->n_unknown);
+  set_text(out, c->known ? text : "unknown");
+}
+COLUMN(coverage_reason) { /* its words are the result's: that there are some was checked there */
+  if (coverage_of(row) != NULL && !coverage_of(row)->known)
+    set_text(out, row->placement->found.coverage.reason);
+}
+
+#define COVERAGE_COLUMN(name)                                                                      \
+  COLUMN(model_##name) {                                                                           \
+    const assay_result_coverage *c = coverage_of(row);                                             \
+    if (c != NULL && c->known) set_count(out, c->name);                                            \
+  }
+
+COVERAGE_COLUMN(n_nodes)
+COVERAGE_COLUMN(n_covered)
+COVERAGE_COLUMN(n_elsewhere)
+COVERAGE_COLUMN(n_unknown)
 
 /* --- what ran ------------------------------------------------------------------------------------
  * Facts that were held against the worker's record before, as the result has them. */
@@ -845,6 +885,14 @@ const assay_verify_column assay_verify_columns[] = {
     {"n_copies", "Copies", get_n_copies},
     {"n_control_flow", "Control flow", get_n_control_flow},
     {"n_allowed", "On the CPU by policy", get_n_allowed},
+    {"n_compiled", "Compiled subgraphs", get_n_compiled},
+    {"copied_bytes", "Bytes copied", get_copied_bytes},
+    {"coverage", "Model's nodes covered", get_coverage},
+    {"coverage_reason", NULL, get_coverage_reason},
+    {"model_n_nodes", NULL, get_model_n_nodes},
+    {"model_n_covered", NULL, get_model_n_covered},
+    {"model_n_elsewhere", NULL, get_model_n_elsewhere},
+    {"model_n_unknown", NULL, get_model_n_unknown},
     {"library_version", NULL, get_library_version},
     {"provider", NULL, get_provider},
     {"timing_status", NULL, get_timing_status},

@@ -19,6 +19,13 @@ for case in b1-n100 b1-n200 b2-n100; do
   b=${case#b}
   says fixed/runs/fixed/heptv2-dynamic/$case/timing/result.json "\"B\": \"${b%-*}\"" "\"N\": \"${case#*-n}\""
 done
+# Each graph is one compiled node, of which the runtime says what it is made of: all nodes of the model, but those that
+# it fuses before it divides a static graph (a matrix product and the sum behind it).
+for result in package/runs/openvino/*/*/placement/result.json; do
+  says "$result" '"n_compiled": 1,' '"n_elsewhere": 0,' '"known": true,'
+  case $result in *-dynamic/*) says "$result" '"n_unknown": 0' ;; esac
+  ! grep -q '"n_covered": 0' "$result" || fail "no node of the model is covered in $result"
+done
 for package in package fixed; do expect 0 "$assay" verify $package; done
 
 # A runtime that cannot be had is status 3 with the reason, in seconds, and so is a plug-in that offers nothing here.

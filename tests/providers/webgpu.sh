@@ -19,6 +19,7 @@ expect 0 $run --runtime webgpu.json --bundle attention -o qualified
 says out.txt QUALIFIED
 placement=qualified/runs/webgpu/attention/b1-n100/placement
 says $placement/result.json '"placement": "pass"' '"provider": "WebGpuExecutionProvider"'
+says $placement/result.json '"known": true' '"n_elsewhere": 0,'
 ! grep -q '"provider": "CPUExecutionProvider"' $placement/result.json || fail "nodes on the CPU in $placement"
 
 expect 1 $run --runtime webgpu.json --bundle heptv2 --bundle attention24 -o refused

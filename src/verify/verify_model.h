@@ -1,0 +1,21 @@
+/* The nodes of an ONNX file, read by a walker of this room's own: protobuf's wire format, and of
+ * the model only what leads to operators and names. */
+#ifndef ASSAY_VERIFY_VERIFY_MODEL_H
+#define ASSAY_VERIFY_VERIFY_MODEL_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "verify/verify_trace.h"
+
+typedef assay_status (*assay_verify_model_fn)(void *arg, assay_verify_span op,
+                                              assay_verify_span name, assay_error *err);
+
+/* Hands on each node of the graph and of the graphs in its attributes; spans lie in the bytes.
+ * Stops at the first failure of `each`. Errors: FORMAT (no graph, or fields that do not fit the
+ * bytes). Source: protobuf's encoding document; field numbers of onnx.proto. */
+assay_status assay_verify_model_each(const void *bytes, size_t size_bytes,
+                                     assay_verify_model_fn each, void *arg,
+                                     assay_error *err) ASSAY_NODISCARD;
+
+#endif
