@@ -77,16 +77,23 @@ static assay_status describe(assay_tensor *out, assay_dtype dtype, int rank, con
   return ASSAY_OK;
 }
 
-assay_status assay_tensor_init(assay_tensor *out, assay_dtype dtype, int rank, const int64_t *dims,
-                               assay_error *err) {
+assay_status assay_tensor_init_unset(assay_tensor *out, assay_dtype dtype, int rank,
+                                     const int64_t *dims, assay_error *err) {
   assay_tensor tensor;
   ASSAY_TRY(describe(&tensor, dtype, rank, dims, err));
   if (tensor.size_bytes > 0) {
-    tensor.data = assay_alloc(tensor.size_bytes);
+    tensor.data = assay_alloc_unset(tensor.size_bytes);
     if (tensor.data == NULL) return assay_fail_memory(err, tensor.size_bytes);
   }
   tensor.owned = true;
   *out = tensor;
+  return ASSAY_OK;
+}
+
+assay_status assay_tensor_init(assay_tensor *out, assay_dtype dtype, int rank, const int64_t *dims,
+                               assay_error *err) {
+  ASSAY_TRY(assay_tensor_init_unset(out, dtype, rank, dims, err));
+  if (out->size_bytes > 0) memset(out->data, 0, out->size_bytes);
   return ASSAY_OK;
 }
 

@@ -34,6 +34,10 @@ void assay_shape_text(const int64_t *dims, int rank, char *out, size_t out_bytes
 assay_status assay_tensor_init(assay_tensor *out, assay_dtype dtype, int rank, const int64_t *dims,
                                assay_error *err) ASSAY_NODISCARD;
 
+/* The same with values that are not set: all of them must be. */
+assay_status assay_tensor_init_unset(assay_tensor *out, assay_dtype dtype, int rank,
+                                     const int64_t *dims, assay_error *err) ASSAY_NODISCARD;
+
 /* A view on data, which must outlive it. Errors: ARGUMENT, LIMIT. */
 assay_status assay_tensor_init_view(assay_tensor *out, assay_dtype dtype, int rank,
                                     const int64_t *dims, void *data,

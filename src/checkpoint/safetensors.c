@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "checkpoint/fresh_tensor.h"
 
 /* npz.md section 5; the header's limit is the reference implementation's. */
 #define HEADER_BYTES_MAX ((uint64_t)100000000)
@@ -337,8 +338,8 @@ static assay_status read_tensor(const assay_safetensors *file, size_t i, bool ma
     return assay_tensor_init_view(out, item->dtype, item->rank, item->dims,
                                   (void *)(uintptr_t)bytes, err);
   }
-  ASSAY_TRY(assay_tensor_init(out, item->dtype, item->rank, item->dims, err));
-  if (item->size_bytes > 0) memcpy(out->data, bytes, item->size_bytes);
+  ASSAY_TRY(assay_tensor_init_unset(out, item->dtype, item->rank, item->dims, err));
+  fresh_tensor_fill(out, bytes, /*crc=*/NULL);
   return ASSAY_OK;
 }
 

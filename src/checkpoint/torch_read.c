@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "checkpoint/crc32.h"
-#include "checkpoint/page_hint.h"
+#include "checkpoint/fresh_tensor.h"
 #include "checkpoint/torch_parts.h"
 
 /* A tensor may name one stored element many times (stride 0), so that a small file can claim 2^60
@@ -14,8 +14,6 @@
 /* So can many tensors that share one storage, each of its size. Weights that layers share are
  * saved under as many names as there are layers: 12 times in some models. */
 #define SHARERS_MAX 16
-
-#define PIECE_BYTES ((size_t)128 << 10) /* stays in the cache between two uses */
 
 /* ---- storages
  * ------------------------------------------------------------------------------------ */
@@ -47,7 +45,7 @@ static assay_status storage_bytes(assay_torch_file *file, torch_storage *storage
     return ASSAY_OK;
   }
   if (!storage->is_checked) {
-    page_hint_read(storage->data, (size_t)storage->size_bytes);
+    fresh_tensor_expect(storage->data, (size_t)storage->size_bytes);
     uint32_t crc = crc32_of(storage->data, (size_t)storage->size_bytes);
     if (crc != storage->crc32) return fail_checksum(storage, crc, err);
     storage->is_checked = true;
@@ -166,28 +164,13 @@ static assay_status check_readable(const assay_torch_file *file, size_t i, assay
   return check_claimed(file, err);
 }
 
-/* Memory of its own for the values of t, not yet set. */
-static assay_status make_room(const assay_torch_tensor *t, assay_tensor *out, assay_error *err) {
-  const size_t size_bytes = t->n_elems * assay_dtype_size(t->dtype); /* was checked */
-  void *data = size_bytes > 0 ? assay_alloc_unset(size_bytes) : NULL;
-  if (data == NULL && size_bytes > 0) return assay_fail_memory(err, size_bytes);
-  page_hint_write(data, size_bytes);
-  assay_status st = assay_tensor_init_view(out, t->dtype, t->rank, t->dims, data, err);
-  if (st) {
-    assay_free(data);
-    return st;
-  }
-  out->owned = true;
-  return ASSAY_OK;
-}
-
 static assay_status read_copy(const assay_torch_tensor *t, const uint8_t *from, assay_tensor *out,
                               assay_error *err) {
   assay_tensor tensor;
-  ASSAY_TRY(make_room(t, &tensor, err));
+  ASSAY_TRY(assay_tensor_init_unset(&tensor, t->dtype, t->rank, t->dims, err));
   if (t->n_elems > 0) {
     if (is_contiguous(t))
-      memcpy(tensor.data, from, tensor.size_bytes);
+      fresh_tensor_fill(&tensor, from, /*crc=*/NULL);
     else
       copy_strided(t, assay_dtype_size(t->dtype), from, tensor.data);
   }
@@ -207,20 +190,13 @@ static bool is_unchecked_whole(const assay_torch_tensor *t, const torch_storage 
          t->n_elems * assay_dtype_size(t->dtype) == storage->size_bytes;
 }
 
-/* Copies a tensor that is all of its storage, and checks the storage on the way: each piece is
- * read from memory once. */
+/* Copies a tensor that is all of its storage, and checks the storage on the way. */
 static assay_status read_whole(const assay_torch_tensor *t, torch_storage *storage,
                                assay_tensor *out, assay_error *err) {
-  const size_t size_bytes = (size_t)storage->size_bytes;
   assay_tensor tensor;
-  uint32_t crc = 0;
-  ASSAY_TRY(make_room(t, &tensor, err));
-  page_hint_read(storage->data, size_bytes);
-  for (size_t at = 0; at < size_bytes; at += PIECE_BYTES) {
-    const size_t n = size_bytes - at < PIECE_BYTES ? size_bytes - at : PIECE_BYTES;
-    crc = crc32_more(crc, storage->data + at, n);
-    memcpy((uint8_t *)tensor.data + at, storage->data + at, n);
-  }
+  uint32_t crc;
+  ASSAY_TRY(assay_tensor_init_unset(&tensor, t->dtype, t->rank, t->dims, err));
+  fresh_tensor_fill(&tensor, storage->data, &crc);
   storage->is_checked = crc == storage->crc32;
   assay_status st =
       storage->is_checked ? check_bools(&tensor, err) : fail_checksum(storage, crc, err);
