@@ -15,6 +15,7 @@
 #include "model/mlpf_plan_config.h"
 #include "onnx/model_info.h"
 #include "package/npz.h"
+#include "package/reference_kind.h"
 
 #define SYMBOLS_MAX 16 /* different symbols in the shapes of one bundle; ours have two */
 
@@ -147,8 +148,8 @@ static bool promises(const assay_manifest *manifest, const char *precision) {
   return false;
 }
 
-/* "f32" or "f64" of one head: there where the manifest promises it, and of that precision. Integers
- * have one exact reference, which stands under f32. */
+/* A reference of the evaluator of one head: there where the manifest promises it ("f32", "f64"),
+ * and of that precision. Integers have one exact reference, which stands under f32. */
 static assay_status check_reference(check *c, const assay_manifest_tensor *head, const char *kind,
                                     assay_dtype precision, assay_error *err) {
   const bool is_float = assay_dtype_is_float(head->dtype);
@@ -159,7 +160,8 @@ static assay_status check_reference(check *c, const assay_manifest_tensor *head,
   if (found != NULL) {
     st = check_type(is_float ? precision : head->dtype, name, found, err);
     if (st == ASSAY_OK) st = check_shape(head, name, found, &c->sizes, err);
-  } else if (strcmp(kind, "same") != 0 && promises(c->manifest, assay_dtype_name(precision)) &&
+  } else if (assay_reference_kind_find(kind)->gates &&
+             promises(c->manifest, assay_dtype_name(precision)) &&
              (is_float || precision == ASSAY_DTYPE_F32)) {
     st = assay_fail(err, ASSAY_E_MISMATCH,
                     "the manifest promises reference '%s', which is not in the case", name);
@@ -178,7 +180,8 @@ static assay_status check_heads(check *c, const assay_tensor *mask, assay_error 
                         assay_head_kind_name(head->kind));
     ASSAY_TRY(check_reference(c, head, "f32", ASSAY_DTYPE_F32, err));
     ASSAY_TRY(check_reference(c, head, "f64", ASSAY_DTYPE_F64, err));
-    ASSAY_TRY(check_reference(c, head, "same", ASSAY_DTYPE_F32, err));
+    for (int k = ASSAY_FIRST_PRECISION_KIND; k < ASSAY_N_REFERENCE_KINDS; k++)
+      ASSAY_TRY(check_reference(c, head, ASSAY_REFERENCE_KINDS[k].name, ASSAY_DTYPE_F32, err));
     if (c->manifest->architecture == NULL || !is_float) continue;
     bool covered = mask != NULL && mask->rank <= head->rank;
     for (int k = 0; covered && k < mask->rank; k++)
@@ -191,17 +194,24 @@ static assay_status check_heads(check *c, const assay_tensor *mask, assay_error 
   return ASSAY_OK;
 }
 
+/* "ref.<kind>.<head>" of a known kind and head. */
+static bool is_reference(const assay_manifest *manifest, const char *name) {
+  char kind[16];
+  size_t n = 0;
+  if (!assay_text_has_prefix(name, "ref.")) return false;
+  for (name += 4; *name != '.' && *name != 0 && n + 1 < sizeof kind; name++) kind[n++] = *name;
+  kind[n] = 0;
+  return *name == '.' && assay_reference_kind_find(kind) != NULL &&
+         assay_manifest_head(manifest, name + 1) != NULL;
+}
+
 /* Inputs, and references of known heads under known kinds: nothing else. */
 static assay_status check_names(const check *c, assay_error *err) {
   for (size_t i = 0; i < c->arrays.n; i++) {
     const char *name = c->arrays.items[i].name;
-    bool known = false;
+    bool known = is_reference(c->manifest, name);
     for (size_t k = 0; k < c->manifest->n_inputs && !known; k++)
       known = strcmp(c->manifest->inputs[k].name, name) == 0;
-    if (assay_text_has_prefix(name, "ref.f32.") || assay_text_has_prefix(name, "ref.f64."))
-      known = assay_manifest_head(c->manifest, name + 8) != NULL;
-    if (assay_text_has_prefix(name, "ref.user.") || assay_text_has_prefix(name, "ref.same."))
-      known = assay_manifest_head(c->manifest, name + 9) != NULL;
     if (!known)
       return assay_fail(err, ASSAY_E_MISMATCH,
                         "array '%s' is neither an input nor a reference of a head", name);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "campaign/bundle_case.h"
@@ -225,15 +226,21 @@ static assay_status put_permutations(const assay_mlpf_config *config, const assa
 }
 
 /* The evaluations of a case: as an eager framework, as the truth, and (where blocks are FP16) in
- * the export's own precision, which says what of an error that precision must cost. */
+ * the export's own precision, as each of those who compute it rounds: what of an error that
+ * precision must cost. */
 typedef struct evaluation {
   const char *prefix, *words;
   assay_dtype dtype;
   bool follows_plan;
+  assay_ref_arithmetic arithmetic;
 } evaluation;
-static const evaluation AS_FLOAT32 = {"ref.f32.", "float32", ASSAY_DTYPE_F32, false};
-static const evaluation AS_FLOAT64 = {"ref.f64.", "float64", ASSAY_DTYPE_F64, false};
-static const evaluation AS_PLANNED = {"ref.same.", "same precision", ASSAY_DTYPE_F32, true};
+static const evaluation AS_FLOAT32 = {"ref.f32.", "float32", ASSAY_DTYPE_F32, false, 0};
+static const evaluation AS_FLOAT64 = {"ref.f64.", "float64", ASSAY_DTYPE_F64, false, 0};
+static const evaluation AS_PLANNED[] = {
+    {"ref.same.", "same precision", ASSAY_DTYPE_F32, true, ASSAY_REF_RESULTS},
+    {"ref.sums.", "same precision, sums too", ASSAY_DTYPE_F32, true, ASSAY_REF_SUMS},
+    {"ref.stored.", "same precision, stored only", ASSAY_DTYPE_F32, true, ASSAY_REF_STORED},
+};
 
 static bool has_half(const exporter *e) {
   return e->spec->plan != NULL && !assay_mlpf_plan_config_is_f32(e->spec->plan);
@@ -245,7 +252,8 @@ static assay_status evaluate(exporter *e, const bundle_case *one, const evaluati
   const assay_ref_options options = {.threads = e->spec->threads,
                                      .cancelled = e->spec->cancelled,
                                      .cancelled_arg = e->spec->cancelled_arg,
-                                     .plan = how->follows_plan ? e->spec->plan : NULL};
+                                     .plan = how->follows_plan ? e->spec->plan : NULL,
+                                     .arithmetic = how->arithmetic};
   assay_ref_outputs outputs = {0};
   char step[192];
   snprintf(step, sizeof step, "case %s: %s reference", one->name, how->words);
@@ -271,8 +279,8 @@ static assay_status make_arrays(exporter *e, size_t i, bundle_inputs *inputs,
   int64_t planned_ns = 0;
   ASSAY_TRY(evaluate(e, one, &AS_FLOAT32, inputs, arrays, out_margins, &e->times[i].f32_ns, err));
   ASSAY_TRY(evaluate(e, one, &AS_FLOAT64, inputs, arrays, out_margins, &e->times[i].f64_ns, err));
-  if (has_half(e))
-    ASSAY_TRY(evaluate(e, one, &AS_PLANNED, inputs, arrays, out_margins, &planned_ns, err));
+  for (size_t k = 0; has_half(e) && k < N_OF(AS_PLANNED); k++)
+    ASSAY_TRY(evaluate(e, one, &AS_PLANNED[k], inputs, arrays, out_margins, &planned_ns, err));
   e->brought = e->brought || inputs->user.n > 0;
   e->counts.n_removed += inputs->counts.n_removed;
   e->counts.n_without_pt += inputs->counts.n_without_pt;

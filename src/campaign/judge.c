@@ -17,11 +17,7 @@
 #include "measure/stats.h"
 #include "package/fields.h"
 #include "package/npz.h"
-
-/* The last is the evaluator in the precision that the export computes in: it says what of an error
- * the precision must cost, and gates nothing. */
-#define SAME_PRECISION "same"
-static const char *const references[] = {"f32", "f64", "user", SAME_PRECISION};
+#include "package/reference_kind.h"
 
 /* --- numbers -------------------------------------------------------------------------------------
  */
@@ -131,8 +127,9 @@ static void fill_comparison(const assay_compare_result *r, assay_result_comparis
 
 /* A comparison added to the result, with what is known before comparing. */
 static assay_status add_comparison(numbers *n, const assay_manifest_tensor *head,
-                                   const char *reference, assay_judge_tolerance tolerance,
-                                   assay_result_comparison **out, assay_error *err) {
+                                   const assay_reference_kind *reference,
+                                   assay_judge_tolerance tolerance, assay_result_comparison **out,
+                                   assay_error *err) {
   assay_result *result = n->result;
   void *block = result->comparisons;
   size_t size = sizeof *result->comparisons;
@@ -140,13 +137,12 @@ static assay_status add_comparison(numbers *n, const assay_manifest_tensor *head
       assay_resize(&block, result->n_comparisons * size, (result->n_comparisons + 1) * size, err));
   result->comparisons = block;
   assay_result_comparison *c = &result->comparisons[result->n_comparisons++];
-  *c = (assay_result_comparison){.gate = strcmp(reference, SAME_PRECISION) != 0,
-                                 .atol = tolerance.atol,
-                                 .rtol = tolerance.rtol};
+  *c = (assay_result_comparison){
+      .gate = reference->gates, .atol = tolerance.atol, .rtol = tolerance.rtol};
   c->first_class_mismatch.index = c->max_abs_at.index = c->max_tol_at.index = -1;
   c->first_padding_not_zero.index = -1;
   c->head = assay_strdup(head->name);
-  c->reference = assay_strdup(reference);
+  c->reference = assay_strdup(reference->name);
   c->kind = assay_strdup(assay_head_kind_name(head->kind));
   if (c->head == NULL || c->reference == NULL || c->kind == NULL)
     return assay_fail_memory(err, strlen(head->name) + 1);
@@ -174,7 +170,8 @@ static assay_compare_spec compare_spec(const numbers *n, const assay_manifest_te
 }
 
 static assay_status compare_one(numbers *n, const assay_manifest_tensor *head,
-                                const char *reference, const assay_tensor *want, assay_error *err) {
+                                const assay_reference_kind *reference, const assay_tensor *want,
+                                assay_error *err) {
   assay_judge_tolerance tolerance = assay_judge_tolerance_of(head, n->asked, n->n_asked);
   assay_result_comparison *c = NULL;
   ASSAY_TRY(add_comparison(n, head, reference, tolerance, &c, err));
@@ -212,19 +209,20 @@ static assay_status blame(assay_result *result, assay_verdict verdict, char *tex
 static assay_status compare_head(numbers *n, const assay_manifest_tensor *head, assay_error *err) {
   assay_result *result = n->result;
   size_t n_references = 0;
-  for (size_t i = 0; i < N_OF(references); i++) {
-    char *name = assay_format("ref.%s.%s", references[i], head->name);
+  for (int i = 0; i < ASSAY_N_REFERENCE_KINDS; i++) {
+    const assay_reference_kind *kind = &ASSAY_REFERENCE_KINDS[i];
+    char *name = assay_format("ref.%s.%s", kind->name, head->name);
     if (name == NULL) return assay_fail_memory(err, strlen(head->name) + 16);
     const assay_tensor *want = assay_tensor_map_find(n->arrays, name);
     assay_free(name);
     if (want == NULL) continue;
-    ASSAY_TRY(compare_one(n, head, references[i], want, err));
+    ASSAY_TRY(compare_one(n, head, kind, want, err));
     const assay_result_comparison *c = &result->comparisons[result->n_comparisons - 1];
     n_references += c->gate;
     if (c->gate && !c->passed)
-      ASSAY_TRY(blame(
-          result, ASSAY_VERDICT_FAIL,
-          assay_format("head '%s' against %s: %s", head->name, references[i], c->reason), err));
+      ASSAY_TRY(blame(result, ASSAY_VERDICT_FAIL,
+                      assay_format("head '%s' against %s: %s", head->name, kind->name, c->reason),
+                      err));
   }
   if (n_references > 0) return ASSAY_OK;
   return blame(result, ASSAY_VERDICT_UNKNOWN,

@@ -24,9 +24,8 @@ assay_judge_tolerance assay_judge_tolerance_of(const assay_manifest_tensor *head
                                                size_t n_asked);
 
 /* Numbers (rule 1): every head of outputs_path against every reference in case_path
- * ("ref.f32.<head>", "ref.f64.<head>", "ref.user.<head>", which gate; "ref.same.<head>",
- * the evaluator in the export's own precision, which does not). Fills comparisons,
- * numbers and numbers_reason. What is wrong with the files is a verdict: fail when a head is
+ * ("ref.<kind>.<head>", package/reference_kind.h). Fills comparisons, numbers and numbers_reason.
+ * What is wrong with the files is a verdict: fail when a head is
  * missing, extra, or not within tolerance; unknown when nothing could be compared. Errors: IO,
  * FORMAT and LIMIT of either file; MEMORY. */
 assay_status assay_judge_numbers(const assay_manifest *manifest, const char *case_path,

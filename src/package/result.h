@@ -38,7 +38,7 @@
  *                                "coverage": 0.96}, …]}
  *   },
  *   "comparisons": [               every head with every reference; empty in placement mode
- *     {"head": "bid", "reference": "f32" | "f64" | "user" | "same", "gate": true, "kind":
+ *     {"head": "bid", "reference": a kind of reference_kind.h, "gate": true, "kind":
  * "classes", "atol": 0.001, "rtol": 0.003, "passed": true, "reason": "", "shape": "[1,100,2]",
  * "dtype": "float32", "same_shape": true, "same_dtype": true, "n_compared": 180, …,       the
  * members of assay_result_comparison, in its order "max_abs_at": {"index": 7, "got": 1.0,
@@ -179,7 +179,7 @@ typedef struct assay_result_point {
  */
 typedef struct assay_result_comparison {
   char *head;
-  char *reference; /* "f32", "f64" or "user"; "same": in the export's own precision, no gate */
+  char *reference; /* a kind of reference_kind.h */
   char *kind;      /* of the head: assay_head_kind_name */
   bool gate;       /* counts in the numbers verdict */
   double atol, rtol;

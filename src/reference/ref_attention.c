@@ -83,6 +83,8 @@ static void project_tile(void *context, int64_t task, int thread) {
   if (last) ref_layer_round(run, in->half, asking, tile.n * e);
   ref_layer_linear(run, &q_part, asking, tile.n, REF_ACT_NONE, q);
   ref_layer_linear(run, &kv_part, normed, tile.n, REF_ACT_NONE, kv);
+  ref_layer_store(run, in->half && (!last || run->plan.last_queries), q, tile.n * e);
+  ref_layer_store(run, in->half, kv, tile.n * 2 * e);
   for (int64_t i = 0; i < tile.n; i++) {
     const real *k = kv + i * 2 * e;
     place_query(run, tile.event, tile.first + i, q + i * e, scale);
@@ -109,12 +111,13 @@ static void attend_tile(const ref_run *run, const ref_tile *tile, ref_scratch *s
           .out_stride = e,
           .half_scores = run->plan.scores,
           .score_scale = (real)scale_of(run).of_scores,
+          .half_sums = run->plan.sums,
           .scratch = scratch->attention,
       };
       (decomposed ? run->kernels->attend_half : run->kernels->attend)(&attention);
     }
   }
-  ref_layer_round(run, run->plan.backbone, out, tile->n * e);
+  ref_layer_store(run, run->plan.backbone && run->plan.gathered, out, tile->n * e);
 }
 
 /* (8), (11) and (12). */

@@ -103,7 +103,7 @@ static void normalise_heads(const ref_run *run, const ref_norm *norm, const ref_
   ref_layer_norm(run, norm, projected, tile->n * run->config->num_heads, projected);
   if (run->plan.backbone) {
     for (int64_t i = 0; i < n; i++) projected[i] *= scale;
-    ref_layer_round(run, /*half=*/true, projected, n);
+    ref_layer_store(run, /*half=*/true, projected, n);
     scale = 1;
   }
   split_heads(run, tile, projected, scale, out);
@@ -125,12 +125,16 @@ static void project_tile(void *context, int64_t task, int thread) {
     ref_layer_norm(run, &layer->norm1, x, tile.n, u);
   }
   ref_layer_round(run, layer->q.half, u, tile.n * c->embedding_dim);
+  int64_t n = tile.n * c->embedding_dim;
   ref_layer_linear(run, &layer->q, u, tile.n, REF_ACT_NONE, projected);
+  ref_layer_store(run, layer->q.half, projected, n);
   normalise_heads(run, &layer->q_norm, &tile, (real)(1 / sqrt((double)c->head_dim)), projected,
                   run->queries);
   ref_layer_linear(run, &layer->k, u, tile.n, REF_ACT_NONE, projected);
+  ref_layer_store(run, layer->k.half, projected, n);
   normalise_heads(run, &layer->k_norm, &tile, /*scale=*/1, projected, run->keys);
   ref_layer_linear(run, &layer->v, u, tile.n, REF_ACT_NONE, projected);
+  ref_layer_store(run, layer->v.half, projected, n);
   split_heads(run, &tile, projected, /*scale=*/1, run->values);
 }
 
@@ -189,6 +193,7 @@ static int64_t gather_bucket(const ref_run *run, int64_t event, int64_t head,
 static void attend_buckets(const ref_run *run, int64_t event, int64_t head, const int32_t *perm,
                            ref_scratch *scratch, real *out, real *lse) {
   int64_t d = run->config->head_dim, bs = run->config->block_size;
+  bool half = run->plan.backbone && !run->plan.stored;
   for (int64_t first = 0; first < run->n_elems; first += bs) {
     int64_t n_keys = gather_bucket(run, event, head, perm + first, scratch);
     for (int64_t i = 0; i < bs; i += REF_QUERIES) {
@@ -202,13 +207,14 @@ static void attend_buckets(const ref_run *run, int64_t event, int64_t head, cons
           .out = scratch->bucket_out + i * d,
           .out_stride = d,
           .lse = scratch->bucket_lse + i,
-          .half_scores = run->plan.backbone,
+          .half_scores = true,
           .score_scale = 1,
+          .half_sums = run->plan.sums,
           .scratch = scratch->attention,
       };
-      (run->plan.backbone ? run->kernels->attend_half : run->kernels->attend)(&attention);
+      (half ? run->kernels->attend_half : run->kernels->attend)(&attention);
     }
-    ref_layer_round(run, run->plan.backbone, scratch->bucket_out, bs * d);
+    ref_layer_store(run, run->plan.backbone, scratch->bucket_out, bs * d);
     for (int64_t i = 0; i < bs; i++) {
       int64_t element = perm[first + i];
       memcpy(out + element * d, scratch->bucket_out + i * d, (size_t)d * sizeof(real));
@@ -265,7 +271,7 @@ static void finish_tile(void *context, int64_t task, int thread) {
   const ref_heptv2_layer *layer = &run->stack->heptv2[run->layer];
   int64_t e = run->config->embedding_dim;
   real *x = run->x + tile.row * e, *merged = run->merged + tile.row * e, *z = scratch->input;
-  ref_layer_round(run, layer->out.half, merged, tile.n * e);
+  ref_layer_store(run, layer->out.half, merged, tile.n * e);
   ref_layer_linear(run, &layer->out, merged, tile.n, REF_ACT_NONE, scratch->output);
   ref_run_keep(run, REF_TAP_ATTENTION, &tile, scratch->output);
   for (int64_t i = 0; i < tile.n * e; i++) x[i] += scratch->output[i];

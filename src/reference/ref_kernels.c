@@ -211,15 +211,22 @@ enum {
 _Static_assert(PANEL_VECS >= 1, "a panel is at least one vector");
 _Static_assert(REF_QUERIES % QUERIES_AT_ONCE == 0, "query groups are whole");
 
+/* sum + term; half is a constant where this is inlined. */
+SIMD_INLINE vec added(vec sum, vec term, bool half) {
+  return half ? vec_half(sum + vec_half(term)) : sum + term;
+}
+
 /* scores[i, j] = q[i]·k[j] for QUERIES_AT_ONCE queries and the keys of one panel; rows of scores
  * are stride apart. */
 SIMD_INLINE void score_panel(const real *queries, const real *panel, int64_t dim, real *scores,
-                             int64_t stride) {
+                             int64_t stride, bool half_sums) {
   vec sum[QUERIES_AT_ONCE][PANEL_VECS] = {0};
   for (int64_t c = 0; c < dim; c++) {
     for (int v = 0; v < PANEL_VECS; v++) {
       vec key = vec_load(panel + c * REF_PANEL + v * LANES);
-      for (int i = 0; i < QUERIES_AT_ONCE; i++) sum[i][v] += queries[i * dim + c] * key;
+      for (int i = 0; i < QUERIES_AT_ONCE; i++) {
+        sum[i][v] = added(sum[i][v], queries[i * dim + c] * key, half_sums);
+      }
     }
   }
   for (int i = 0; i < QUERIES_AT_ONCE; i++) {
@@ -230,21 +237,26 @@ SIMD_INLINE void score_panel(const real *queries, const real *panel, int64_t dim
 }
 
 /* sums[i] += sum_j p[i,j] v[j] for QUERIES_AT_ONCE queries, PANEL_VECS vectors of the value rows,
- * and a few keys: each few are added up by themselves first, which keeps rounding errors small.
- * Rows of weights are stride apart. */
+ * and a few keys: each few are added up by themselves first, which keeps rounding errors small;
+ * with half_sums, one after the other onto what is there. Rows of weights are stride apart. */
 SIMD_INLINE void weigh_values(const real *weights, int64_t stride, const real *values,
-                              int64_t n_keys, int64_t dim, real *sums) {
+                              int64_t n_keys, int64_t dim, real *sums, bool half_sums) {
   vec sum[QUERIES_AT_ONCE][PANEL_VECS] = {0};
+  for (int i = 0; half_sums && i < QUERIES_AT_ONCE; i++) {
+    for (int v = 0; v < PANEL_VECS; v++) sum[i][v] = vec_load(sums + i * dim + v * LANES);
+  }
   for (int64_t j = 0; j < n_keys; j++) {
     for (int v = 0; v < PANEL_VECS; v++) {
       vec value = vec_load(values + j * dim + v * LANES);
-      for (int i = 0; i < QUERIES_AT_ONCE; i++) sum[i][v] += weights[i * stride + j] * value;
+      for (int i = 0; i < QUERIES_AT_ONCE; i++) {
+        sum[i][v] = added(sum[i][v], weights[i * stride + j] * value, half_sums);
+      }
     }
   }
   for (int i = 0; i < QUERIES_AT_ONCE; i++) {
     for (int v = 0; v < PANEL_VECS; v++) {
       real *to = sums + i * dim + v * LANES;
-      vec_store(to, vec_load(to) + sum[i][v]);
+      vec_store(to, half_sums ? sum[i][v] : vec_load(to) + sum[i][v]);
     }
   }
 }
@@ -288,7 +300,7 @@ static void attend_block(const ref_attention *a, const real *queries, int64_t n_
   for (int64_t i = 0; i < n_queries; i += QUERIES_AT_ONCE) {
     for (int64_t j = 0; j < n_scores; j += REF_PANEL) {
       score_panel(queries + i * a->dim, a->keys + (first + j) * a->dim, a->dim,
-                  scores + i * KEYS_AT_ONCE + j, KEYS_AT_ONCE);
+                  scores + i * KEYS_AT_ONCE + j, KEYS_AT_ONCE, /*half_sums=*/false);
     }
   }
   for (int64_t i = 0; i < n_queries; i++) {
@@ -303,7 +315,7 @@ static void attend_block(const ref_attention *a, const real *queries, int64_t n_
       const real *values = a->values + (first + j) * padded_dim;
       for (int64_t c = 0; c < padded_dim; c += REF_PANEL) {
         weigh_values(scores + i * KEYS_AT_ONCE + j, KEYS_AT_ONCE, values + c, n, padded_dim,
-                     state->sums + i * padded_dim + c);
+                     state->sums + i * padded_dim + c, /*half_sums=*/false);
       }
     }
   }
@@ -381,8 +393,9 @@ static real soften(const ref_attention *a, real *scores, int64_t n_scores) {
   return highest + SIMD_LIBM(log)(total);
 }
 
-/* All scores of a few queries are kept: queries times keys, never keys times keys. */
-static void attend_half(const ref_attention *a) {
+/* All scores of a few queries are kept: queries times keys, never keys times keys. half_sums is a
+ * constant where this is inlined. */
+SIMD_INLINE void attend_half_of(const ref_attention *a, bool half_sums) {
   int64_t padded_dim = ref_padded_dim(a->dim), n_scores = ref_whole_panels(a->n_keys);
   int64_t n_queries = (a->n_queries + QUERIES_AT_ONCE - 1) / QUERIES_AT_ONCE * QUERIES_AT_ONCE;
   int64_t stride = n_scores + REF_PANEL; /* no power of two: rows would share lines of the cache */
@@ -396,7 +409,7 @@ static void attend_half(const ref_attention *a) {
   for (int64_t i = 0; i < n_queries; i += QUERIES_AT_ONCE) {
     for (int64_t j = 0; j < n_scores; j += REF_PANEL) {
       score_panel(queries + i * a->dim, a->keys + j * a->dim, a->dim, scores + i * stride + j,
-                  stride);
+                  stride, half_sums && a->half_scores);
     }
   }
   for (int64_t i = 0; i < n_queries; i++) {
@@ -408,12 +421,60 @@ static void attend_half(const ref_attention *a) {
       int64_t n = a->n_keys - j < KEYS_SUMMED ? a->n_keys - j : KEYS_SUMMED;
       for (int64_t c = 0; c < padded_dim; c += REF_PANEL) {
         weigh_values(scores + i * stride + j, stride, a->values + j * padded_dim + c, n, padded_dim,
-                     sums + i * padded_dim + c);
+                     sums + i * padded_dim + c, half_sums);
       }
     }
   }
   for (int64_t i = 0; i < a->n_queries; i++) {
     for (int64_t c = 0; c < a->dim; c++) a->out[i * a->out_stride + c] = sums[i * padded_dim + c];
+  }
+}
+
+static void attend_half(const ref_attention *a) {
+  if (a->half_sums) {
+    attend_half_of(a, /*half_sums=*/true);
+  } else {
+    attend_half_of(a, /*half_sums=*/false);
+  }
+}
+
+/* Adds some terms to the sums of LANES outputs of a few rows, which is enough to keep the processor
+ * busy: panel[i][LANES] are the weights of term i. */
+SIMD_INLINE void add_terms(const real *x, int64_t x_stride, int64_t n_rows, const real *panel,
+                           int64_t n_terms, vec *sums) {
+  for (int64_t i = 0; i < n_terms; i++) {
+    vec weight = vec_load(panel + i * LANES);
+    for (int64_t row = 0; row < n_rows; row++) {
+      sums[row] = added(sums[row], x[row * x_stride + i] * weight, /*half=*/true);
+    }
+  }
+}
+
+static void matmul_half_sums(const real *x, const real *w, int64_t rows, int64_t n_in,
+                             int64_t n_out, real *out) {
+  enum { TERMS = 128, ROWS = 8 };
+  real panel[TERMS * LANES];
+  for (int64_t o = 0; o < n_out; o += LANES) {
+    int64_t n = n_out - o < LANES ? n_out - o : LANES;
+    for (int64_t first = 0; first < n_in; first += TERMS) {
+      int64_t n_terms = n_in - first < TERMS ? n_in - first : TERMS;
+      for (int64_t i = 0; i < n_terms; i++) {
+        for (int64_t l = 0; l < LANES; l++)
+          panel[i * LANES + l] = l < n ? w[(o + l) * n_in + first + i] : 0;
+      }
+      for (int64_t row = 0; row < rows; row += ROWS) {
+        int64_t n_rows = rows - row < ROWS ? rows - row : ROWS;
+        vec sums[ROWS] = {0};
+        for (int64_t r = 0; first > 0 && r < n_rows; r++)
+          sums[r] = load_part(out + (row + r) * n_out + o, n);
+        if (n_rows == ROWS) {
+          add_terms(x + row * n_in + first, n_in, ROWS, panel, n_terms, sums);
+        } else {
+          add_terms(x + row * n_in + first, n_in, n_rows, panel, n_terms, sums);
+        }
+        for (int64_t r = 0; r < n_rows; r++) store_part(out + (row + r) * n_out + o, sums[r], n);
+      }
+    }
   }
 }
 
@@ -439,6 +500,7 @@ const ref_kernels TABLE = {
 #if REF_BITS == 32
     .round_half = round_half,
     .bias_act_half = bias_act_half,
+    .matmul_half_sums = matmul_half_sums,
     .attend_half = attend_half,
 #endif
 };

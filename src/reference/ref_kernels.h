@@ -60,6 +60,9 @@ typedef struct ref_attention {
    * with score_scale, unless that is 1. */
   bool half_scores;
   real score_scale;
+  /* each term and each partial sum of half_scores, and of the values' product, is rounded too, in
+   * order */
+  bool half_sums;
   real *scratch; /* ref_attention_scratch(dim) elements; attend_half: ref_attention_half_scratch */
 } ref_attention;
 
@@ -103,6 +106,14 @@ typedef struct ref_kernels {
 
   /* bias_act with three operations, each rounded: x itself, x + bias, act. */
   void (*bias_act_half)(real *x, const real *bias, int64_t rows, int64_t cols, ref_act act);
+
+  /* out[row, o] = sum_i x[row, i] w[o, i], each term and each partial sum rounded, i ascending.
+   *
+   * x    [rows, n_in]
+   * w    [n_out, n_in]
+   * out  [rows, n_out] */
+  void (*matmul_half_sums)(const real *x, const real *w, int64_t rows, int64_t n_in, int64_t n_out,
+                           real *out);
 
   /* attend in the decomposed form: softmax in FP32 as a whole, its weights rounded, then their
    * product with the values, which is left to the caller to round. lse is FP32. */

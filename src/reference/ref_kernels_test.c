@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -532,11 +533,66 @@ static void half_attention_rounds_scores_and_weights(void **state) {
   on_each_isa(half_attention);
 }
 
+/* Sums of FP16 values in FP16, term after term, each step rounded. */
+static void half_sums(const ref_kernels *kernels) {
+  enum { ROWS = 19, N_IN = 300, OUT = 37 };
+  static float x[ROWS * N_IN], w[OUT * N_IN], out[ROWS * OUT];
+  fill(x, ROWS * N_IN, -2, 2);
+  fill(w, OUT * N_IN, -1, 1);
+  kernels->round_half(x, ROWS * N_IN);
+  kernels->round_half(w, OUT * N_IN);
+  x[0] = 65504;
+  w[0] = 2; /* beyond FP16 at once, and for good */
+  for (int64_t n_in = 1; n_in <= N_IN; n_in += n_in < 3 ? 1 : 127) {
+    for (int64_t rows = 0; rows <= ROWS; rows += 19) {
+      kernels->matmul_half_sums(x, w, rows, n_in, OUT, out);
+      for (int64_t row = 0; row < rows; row++) {
+        for (int64_t o = 0; o < OUT; o++) {
+          float sum = 0;
+          for (int64_t i = 0; i < n_in; i++)
+            sum = half(sum + half(x[row * n_in + i] * w[o * n_in + i]));
+          if (bits_of(sum) != bits_of(out[row * OUT + o]) &&
+              !(isnan(sum) && isnan(out[row * OUT + o])))
+            fail_msg("%s: [%lld,%lld] of %lld terms is %a, expected %a", kernels->name,
+                     (long long)row, (long long)o, (long long)n_in, (double)out[row * OUT + o],
+                     (double)sum);
+        }
+      }
+    }
+  }
+}
+
+static void half_sums_are_rounded_term_by_term(void **state) {
+  (void)state;
+  on_each_isa(half_sums);
+}
+
+/* Bit for bit what a provider that accumulates in FP16 gave: testdata/README.md. */
+static void half_sums_of_a_provider(const ref_kernels *kernels) {
+  enum { ROWS = 3, N_IN = 130, OUT = 17, N = ROWS * N_IN + OUT * N_IN + ROWS * OUT };
+  uint16_t stored[N];
+  static float values[N], out[ROWS * OUT];
+  FILE *file = fopen("testdata/webgpu_matmul_f16.bin", "rb");
+  assert_non_null(file);
+  assert_int_equal(fread(stored, sizeof *stored, N, file), N);
+  fclose(file);
+  for (int i = 0; i < N; i++) values[i] = assay_f16_to_f32(stored[i]);
+  const float *x = values, *w = x + ROWS * N_IN, *expected = w + OUT * N_IN;
+  kernels->matmul_half_sums(x, w, ROWS, N_IN, OUT, out);
+  for (int i = 0; i < ROWS * OUT; i++) assert_int_equal(bits_of(out[i]), bits_of(expected[i]));
+}
+
+static void half_sums_are_those_of_a_provider(void **state) {
+  (void)state;
+  on_each_isa(half_sums_of_a_provider);
+}
+
 #else
 
 static void there_are_no_half_kernels_in_double(const ref_kernels *kernels) {
   assert_null(kernels->round_half);
   assert_null(kernels->attend_half);
+  assert_null(kernels->matmul_half_sums);
 }
 
 static void double_has_no_half_kernels(void **state) {
@@ -584,6 +640,8 @@ int main(void) {
     cmocka_unit_test(rounding_has_the_same_bits_everywhere),
     cmocka_unit_test(half_activations_round_each_operation),
     cmocka_unit_test(half_attention_rounds_scores_and_weights),
+    cmocka_unit_test(half_sums_are_rounded_term_by_term),
+    cmocka_unit_test(half_sums_are_those_of_a_provider),
 #else
     cmocka_unit_test(double_has_no_half_kernels),
 #endif

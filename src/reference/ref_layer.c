@@ -19,14 +19,23 @@ ref_act ref_layer_act(const ref_run *run) {
 }
 
 void ref_layer_round(const ref_run *run, bool half, real *x, int64_t n) {
+  if (half && !run->plan.stored) run->kernels->round_half(x, n);
+}
+
+void ref_layer_store(const ref_run *run, bool half, real *x, int64_t n) {
   if (half) run->kernels->round_half(x, n);
 }
 
 void ref_layer_linear(const ref_run *run, const ref_linear *linear, const real *x, int64_t rows,
                       ref_act act, real *out) {
-  ref_matmul_nt(x, linear->n_in, linear->weight, rows, linear->n_in, linear->n_out, out,
-                linear->n_out);
-  if (linear->half) {
+  bool half = linear->half && !run->plan.stored;
+  if (half && run->plan.sums) {
+    run->kernels->matmul_half_sums(x, linear->weight, rows, linear->n_in, linear->n_out, out);
+  } else {
+    ref_matmul_nt(x, linear->n_in, linear->weight, rows, linear->n_in, linear->n_out, out,
+                  linear->n_out);
+  }
+  if (half) {
     run->kernels->bias_act_half(out, linear->bias, rows, linear->n_out, act);
   } else if (linear->bias != NULL || act != REF_ACT_NONE) {
     run->kernels->bias_act(out, linear->bias, rows, linear->n_out, act);
@@ -58,7 +67,7 @@ void ref_layer_mlp3_hidden(const ref_run *run, const ref_mlp3 *mlp, const real *
 
 void ref_layer_head(const ref_run *run, const ref_mlp3 *mlp, const real *x, int64_t rows,
                     ref_scratch *scratch, real *out) {
-  if (mlp->first.half) {
+  if (mlp->first.half && !run->plan.stored) {
     ref_layer_mlp3_hidden(run, mlp, x, rows, scratch->hidden);
     ref_layer_linear(run, &mlp->last, scratch->hidden, rows, REF_ACT_NONE, out);
     return;

@@ -104,7 +104,7 @@ static assay_status run_checked(const assay_mlpf_config *config, const assay_ten
                  .threads = options->threads,
                  .cancelled = options->cancelled,
                  .cancelled_arg = options->cancelled_arg,
-                 .plan = ref_plan_of(options->plan),
+                 .plan = ref_plan_of(options->plan, options->arithmetic),
                  .tap = options->tap,
                  .margins = &outputs->margins};
   job.binary = add_head(outputs, "bid", dtype, x, /*width=*/2, &st, err);

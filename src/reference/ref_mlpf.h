@@ -49,6 +49,22 @@ typedef struct assay_ref_tap {
 #define ASSAY_REF_THREADS_MAX                                                                      \
   256 /* more than any machine of our users has; scratch is per thread */
 
+/* What of a plan's FP16 blocks is rounded: where those who compute the same FP16 graph differ. */
+typedef enum assay_ref_arithmetic {
+  /* The result of each operation, its products and sums being FP32 (model/mlpf_plan_config.h). */
+  ASSAY_REF_RESULTS,
+  /* Each product and each partial sum of matrix products too, terms in the order of the inner
+   * dimension: kernels that accumulate in FP16. Fused attention accumulates in FP32 still. */
+  ASSAY_REF_SUMS,
+  /* Weights, and what goes through an operator that only moves data, or through a fused one, on its
+   * way to the next product. All else is FP32: a runtime that computes FP16 graphs in FP32, but for
+   * those operators. These are projected queries, keys and values (not the queries of the last
+   * layer where the form is MHA) and, in HEPTv2, those after their norms; what attention gathers in
+   * the backbone, in readouts only where the form is attention24, and nowhere where it is MHA; and
+   * HEPTv2's merged hashes. */
+  ASSAY_REF_STORED,
+} assay_ref_arithmetic;
+
 typedef struct assay_ref_options {
   int threads; /* 0 means 1 */
   /* Asked between pieces of work, by whichever thread comes by; true ends the evaluation with
@@ -56,6 +72,7 @@ typedef struct assay_ref_options {
   bool (*cancelled)(void *arg);
   void *cancelled_arg;
   const assay_mlpf_plan_config *plan; /* borrowed; NULL: no FP16 blocks */
+  assay_ref_arithmetic arithmetic;    /* of the plan's FP16 blocks */
   const assay_ref_tap *tap;           /* borrowed; NULL: none */
 } assay_ref_options;
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "model/mlpf_plan_config.h"
+#include "reference/ref_mlpf.h"
 
 /* All zeroes: FP32, or FP64, throughout. */
 typedef struct ref_plan {
@@ -16,10 +17,15 @@ typedef struct ref_plan {
   bool decomposed; /* attention of half blocks, but HEPTv2's buckets, which always are */
   bool scores;     /* half where attention is both half and decomposed; those of HEPTv2's buckets
                       are half as soon as the backbone is */
+  bool sums;       /* ASSAY_REF_SUMS */
+  bool stored;     /* ASSAY_REF_STORED; then attention is not decomposed, and scores are not half */
+  /* What attention's products hand to each other and is half in FP16 blocks: all of it, but where
+   * stored. */
+  bool last_queries, gathered, gathered_in_readouts;
 } ref_plan;
 
 /* config may be NULL, for a plan without FP16 blocks. */
-ref_plan ref_plan_of(const assay_mlpf_plan_config *config);
+ref_plan ref_plan_of(const assay_mlpf_plan_config *config, assay_ref_arithmetic arithmetic);
 
 /* 1/sqrt(dim), as a factor of queries, where it is folded into weights or belongs to a kernel, and
  * as one of scores, where it is an operation of its own; one of the two is 1. */

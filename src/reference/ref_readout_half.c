@@ -13,7 +13,7 @@ void ref_readout_half_prepare(ref_run *run) {
   int64_t heads = assay_mlpf_config_readout_heads(run->config);
   ref_memory_prepare(run, heads, dim / heads, /*mask_keys=*/true, &run->readout_memory);
   for (int task = 0; task < REF_N_TASKS; task++) {
-    ref_layer_round(run, /*half=*/true, run->readout_query[task], dim);
+    ref_layer_store(run, /*half=*/true, run->readout_query[task], dim);
     for (int64_t i = 0; i < dim; i++) {
       run->readout_query[task][i] *= (real)scale_of(run).of_queries;
     }
@@ -36,6 +36,8 @@ static void project_tile(void *context, int64_t number, int thread) {
   ref_layer_round(run, /*half=*/true, normed, tile.n * dim);
   ref_layer_linear(run, &k_part, normed, tile.n, REF_ACT_NONE, keys);
   ref_layer_linear(run, &v_part, normed, tile.n, REF_ACT_NONE, values);
+  ref_layer_store(run, /*half=*/true, keys, tile.n * dim);
+  ref_layer_store(run, /*half=*/true, values, tile.n * dim);
   for (int64_t i = 0; i < tile.n; i++) {
     ref_memory_place(run, &run->readout_memory, tile.event, tile.first + i, keys + i * dim,
                      values + i * dim);
@@ -62,11 +64,12 @@ static void attend_event(void *context, int64_t event, int thread) {
         .out_stride = d,
         .half_scores = run->plan.scores,
         .score_scale = (real)scale_of(run).of_scores,
+        .half_sums = run->plan.sums,
         .scratch = scratch->attention,
     };
     (run->plan.decomposed ? run->kernels->attend_half : run->kernels->attend)(&attention);
   }
-  ref_layer_round(run, /*half=*/true, attended, dim);
+  ref_layer_store(run, run->plan.gathered_in_readouts, attended, dim);
   ref_layer_linear(run, &run->model.readouts[run->readout].out, attended, /*rows=*/1, REF_ACT_NONE,
                    run->readout_added[run->readout] + event * dim);
 }

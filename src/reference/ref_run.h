@@ -141,6 +141,7 @@ void ref_run_keep(const ref_run *run, int slot, const ref_tile *tile, const real
 #define ref_layer_mlp3_hidden REF(ref_layer_mlp3_hidden)
 #define ref_layer_act         REF(ref_layer_act)
 #define ref_layer_round       REF(ref_layer_round)
+#define ref_layer_store       REF(ref_layer_store)
 /* out = act(x w^T + bias); x [rows, n_in], out [rows, n_out]. */
 void ref_layer_linear(const ref_run *run, const ref_linear *linear, const real *x, int64_t rows,
                       ref_act act, real *out);
@@ -159,8 +160,10 @@ void ref_layer_head(const ref_run *run, const ref_mlp3 *mlp, const real *x, int6
 void ref_layer_ffn(const ref_run *run, const ref_norm *norm, const ref_ffn *ffn,
                    const ref_tile *tile, ref_scratch *scratch, real *x);
 ref_act ref_layer_act(const ref_run *run); /* the configured activation */
-/* Rounds n elements to FP16 where `half` says that they are of an FP16 block. */
+/* Rounds n elements to FP16 where `half` says so: what enters a block or ends an operation, which
+ * ASSAY_REF_STORED leaves as it is; and what is stored on its way to another product. */
 void ref_layer_round(const ref_run *run, bool half, real *x, int64_t n);
+void ref_layer_store(const ref_run *run, bool half, real *x, int64_t n);
 
 #define ref_encoder_run REF(ref_encoder_run)
 /* encoded and x of the stack in progress: models.md B.2. */

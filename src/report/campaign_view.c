@@ -322,6 +322,10 @@ static void raise_max(bool *has, double *max, const assay_result_comparison *c) 
   *has = true;
 }
 
+static const char *precision_kind(int k) {
+  return ASSAY_REFERENCE_KINDS[ASSAY_FIRST_PRECISION_KIND + k].name;
+}
+
 static assay_status load_heads(assay_view_row *row, assay_error *err) {
   const assay_result *result = &row->runs[ASSAY_VIEW_TIMING].result;
   size_t n_manifest = row->manifest ? row->manifest->n_heads : 0;
@@ -337,7 +341,8 @@ static assay_status load_heads(assay_view_row *row, assay_error *err) {
     if (strcmp(c->reference, "f32") == 0) head->f32 = c;
     if (strcmp(c->reference, "f64") == 0) head->f64 = c;
     if (strcmp(c->reference, "user") == 0) head->user = c;
-    if (strcmp(c->reference, "same") == 0) head->same = c;
+    for (int k = 0; k < ASSAY_N_PRECISION_KINDS; k++)
+      if (strcmp(c->reference, precision_kind(k)) == 0) head->precision[k].runtime = c;
     if (is_worse(c, row->worst)) row->worst = c;
   }
   for (size_t h = 0; h < row->n_heads; h++) {
@@ -380,9 +385,11 @@ static void measure_reference(const assay_tensor_map *arrays, const assay_tensor
   head->has_reference_error =
       measure_apart(find_reference(arrays, "f32", head->name), f64, mask, &result);
   if (head->has_reference_error) head->reference_max_abs = result.max_abs;
-  head->has_same_error =
-      measure_apart(find_reference(arrays, "same", head->name), f64, mask, &result);
-  if (head->has_same_error) head->same_rmse = result.rmse;
+  for (int k = 0; k < ASSAY_N_PRECISION_KINDS; k++) {
+    const assay_tensor *same = find_reference(arrays, precision_kind(k), head->name);
+    head->precision[k].has_error = measure_apart(same, f64, mask, &result);
+    if (head->precision[k].has_error) head->precision[k].rmse = result.rmse;
+  }
 }
 
 /* Smaller than every normal number of its type, and not zero. */
@@ -436,8 +443,10 @@ static void copy_references(assay_view_row *row, const assay_view_row *from) {
       if (strcmp(row->heads[h].name, from->heads[k].name) != 0) continue;
       row->heads[h].has_reference_error = from->heads[k].has_reference_error;
       row->heads[h].reference_max_abs = from->heads[k].reference_max_abs;
-      row->heads[h].has_same_error = from->heads[k].has_same_error;
-      row->heads[h].same_rmse = from->heads[k].same_rmse;
+      for (int p = 0; p < ASSAY_N_PRECISION_KINDS; p++) {
+        row->heads[h].precision[p].has_error = from->heads[k].precision[p].has_error;
+        row->heads[h].precision[p].rmse = from->heads[k].precision[p].rmse;
+      }
     }
   }
 }

@@ -17,7 +17,15 @@
 #include "package/manifest.h"
 #include "package/package.h"
 #include "package/pairs.h"
+#include "package/reference_kind.h"
 #include "package/result.h"
+
+/* One head of one case, evaluated in the export's own precision by one arithmetic. */
+typedef struct assay_view_precision {
+  const assay_result_comparison *runtime; /* against it; NULL: not compared */
+  bool has_error;                         /* it and the FP64 reference are in the case file */
+  double rmse; /* of the one against the other: what the precision must cost */
+} assay_view_precision;
 
 /* One head of one case: how far the runtime is from each reference, and the FP32 reference from the
  * FP64 one. */
@@ -28,11 +36,9 @@ typedef struct assay_view_head {
       *f32; /* borrowed from the row's timing result; NULL: not compared */
   const assay_result_comparison *f64;
   const assay_result_comparison *user;
-  bool has_reference_error;            /* both references are in the case file */
-  double reference_max_abs;            /* max |ref.f32 - ref.f64| at valid positions */
-  const assay_result_comparison *same; /* against the evaluator in the export's own precision */
-  bool has_same_error;                 /* that reference and the FP64 one are in the case file */
-  double same_rmse; /* of the one against the other: what the precision must cost */
+  bool has_reference_error; /* both references are in the case file */
+  double reference_max_abs; /* max |ref.f32 - ref.f64| at valid positions */
+  assay_view_precision precision[ASSAY_N_PRECISION_KINDS];
 } assay_view_head;
 
 typedef enum assay_view_mode {
@@ -211,11 +217,6 @@ assay_status assay_view_memory_rows(const assay_view *view, const assay_view_row
  * Errors: IO, FORMAT (not int64 of one axis), MEMORY. */
 assay_status assay_view_samples(const assay_view *view, const assay_view_row *row, int64_t **out,
                                 size_t *out_n, assay_error *err) ASSAY_NODISCARD;
-
-/* The share of the runtime's squared error against FP64 that the precision of the export explains:
- * 1
- * - (rmse against the evaluator in that precision / rmse against FP64)^2. NaN without both. */
-double assay_view_explained(const assay_view_head *head);
 
 /* "[0,17,2]" for flat index `index` of a tensor of shape text "[1,100,3]"; the flat number when the
  * shape does not say; "" when index is negative. */

@@ -5,59 +5,84 @@
 
 /* ---- precision ---- */
 
-static bool has_precision(const assay_view *view) {
-  for (size_t r = 0; r < view->n_rows; r++)
-    for (size_t h = 0; h < view->rows[r].n_heads; h++)
-      if (view->rows[r].heads[h].same != NULL) return true;
-  return false;
-}
-
 static bool is_comparable(const assay_result_comparison *c) {
   return c != NULL && c->same_shape && c->same_dtype && c->n_finite_pairs > 0;
 }
 
-double assay_view_explained(const assay_view_head *head) {
-  if (!is_comparable(head->same) || !is_comparable(head->f64)) return (double)NAN;
-  double all = head->f64->rmse, rest = head->same->rmse;
-  return all > 0 ? 1 - rest / all * (rest / all) : (double)NAN;
+static bool has_precision(const assay_view *view) {
+  for (size_t r = 0; r < view->n_rows; r++)
+    for (size_t h = 0; h < view->rows[r].n_heads; h++)
+      for (int k = 0; k < ASSAY_N_PRECISION_KINDS; k++)
+        if (view->rows[r].heads[h].precision[k].runtime != NULL) return true;
+  return false;
 }
 
-static void put_row(const assay_view_row *row, size_t r, const assay_view_head *head,
+/* The arithmetic that the runtime's numbers are nearest to; -1: nothing to compare, or it would be
+ * a guess, since they all agree. */
+static int nearest(const assay_view_head *head) {
+  int best = -1;
+  bool differ = false;
+  for (int k = 0; k < ASSAY_N_PRECISION_KINDS; k++) {
+    const assay_result_comparison *c = head->precision[k].runtime;
+    if (!is_comparable(c)) continue;
+    if (best >= 0) differ |= c->rmse != head->precision[best].runtime->rmse;
+    if (best < 0 || c->rmse < head->precision[best].runtime->rmse) best = k;
+  }
+  return differ ? best : -1;
+}
+
+static assay_cell share(double of, double all) {
+  return all > 0 ? assay_cell_ratio(of / all) : (assay_cell){0};
+}
+
+static void put_row(const assay_view_row *row, size_t r, const assay_view_head *head, int k,
                     assay_sink *sink) {
+  const assay_view_precision *one = &head->precision[k];
   const assay_cell absent = {0};
-  double explained = assay_view_explained(head);
+  bool has_runtime = is_comparable(one->runtime), has_f64 = is_comparable(head->f64);
+  double error = has_f64 ? head->f64->rmse : 0, left = has_runtime ? one->runtime->rmse : 0;
+  bool is_split = has_f64 && has_runtime && error > 0;
   assay_sink_put(sink, "<tr>");
   assay_page_case(sink, row, NULL, r);
   assay_page_text(sink, row->bundle);
   assay_page_text(sink, row->runtime);
   assay_page_text(sink, head->name);
-  assay_page_cell(sink, is_comparable(head->f64) ? assay_cell_error(head->f64->rmse) : absent);
-  assay_page_cell(sink, head->has_same_error ? assay_cell_error(head->same_rmse) : absent);
-  assay_page_cell(sink, is_comparable(head->same) ? assay_cell_error(head->same->rmse) : absent);
-  assay_page_cell(sink, isfinite(explained) ? assay_cell_ratio(explained) : absent);
+  assay_page_text(sink, ASSAY_REFERENCE_KINDS[ASSAY_FIRST_PRECISION_KIND + k].words);
+  assay_page_cell(sink, has_f64 ? assay_cell_error(error) : absent);
+  assay_page_cell(sink, one->has_error ? assay_cell_error(one->rmse) : absent);
+  assay_page_cell(sink, one->has_error && has_f64 ? share(one->rmse, error) : absent);
+  assay_page_cell(sink, has_runtime ? assay_cell_error(left) : absent);
+  assay_page_cell(sink, is_split ? assay_cell_ratio(1 - left / error * (left / error)) : absent);
+  assay_page_text(sink, k == nearest(head) ? "nearest" : NULL);
   assay_sink_put(sink, "</tr>\n");
 }
 
 void assay_page_put_precision(const assay_view *view, assay_sink *sink) {
   if (!has_precision(view)) return;
   assay_sink_put(sink, "<section id=\"precision\"><h2>What half precision costs</h2>\n");
-  assay_page_table_begin(sink, "precision", "Root mean square errors by head",
-                         "Case|Model|Runtime|Head|#Runtime vs FP64|#Same precision vs FP64|"
-                         "#Runtime vs same precision|#Explained");
+  assay_page_table_begin(sink, "precision", "Root mean square errors by head and arithmetic",
+                         "Case|Model|Runtime|Head|Arithmetic|#Runtime vs FP64|#Arithmetic vs FP64|"
+                         "#Of its size|#Runtime vs arithmetic|#In common|Computes so");
   for (size_t r = 0; r < view->n_rows; r++)
     for (size_t h = 0; h < view->rows[r].n_heads; h++)
-      if (view->rows[r].heads[h].same != NULL)
-        put_row(&view->rows[r], r, &view->rows[r].heads[h], sink);
+      for (int k = 0; k < ASSAY_N_PRECISION_KINDS; k++)
+        if (view->rows[r].heads[h].precision[k].runtime != NULL)
+          put_row(&view->rows[r], r, &view->rows[r].heads[h], k, sink);
   assay_page_table_end(sink);
   assay_sink_put(
       sink,
-      "<p class=\"note\">The evaluator computes each case once more, rounding where the export's "
-      "precision plan says so. <em>Same precision vs FP64</em> is what that precision must cost "
-      "whoever computes it; <em>Runtime vs same precision</em> is what remains. <em>Explained</em> "
-      "is the share of the runtime's squared error that the two have in common (1 − the squared "
-      "ratio of the last error and the first): near 1 where the runtime rounds as the plan says, "
-      "near 0 or below where it computes the graph in another precision, as ONNX Runtime's CPU "
-      "provider does with most of FP16.</p></section>\n");
+      "<p class=\"note\">The evaluator computes each case once more in the precision of the "
+      "export, in each arithmetic that runtimes use for it: every result rounded to FP16 with "
+      "products and sums in FP32; those rounded as well; or everything in FP32 but weights and "
+      "what "
+      "attention keeps in memory. <em>Arithmetic vs FP64</em> is what that must cost whoever "
+      "computes so; <em>Of its size</em> is this as a share of the runtime's own error: all of it "
+      "where the runtime adds nothing. <em>Runtime vs arithmetic</em> is where the two part, and "
+      "<em>In common</em> is the share of the runtime's squared error that both have: nearly all "
+      "where the runtime computes so with sums in FP32. Where sums are rounded, a difference in "
+      "the last place of an FP32 value is enough to make later roundings fall otherwise, and only "
+      "sizes can be compared.</p>"
+      "</section>\n");
 }
 
 /* ---- kernels ---- */

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "selftest/selftest_folders.h"
 #include "selftest/selftest_scene.h"
@@ -33,6 +34,15 @@ static int make_package(void **state) {
   snprintf(root, sizeof root, "%s/scene", folders.root);
   selftest_scene_init(&scene, root, folders.script);
   if (assay_folder_create(root, &err)) fail_msg("%s", err.text);
+  /* the sections of packages in half precision, too */
+  static const char *const kinds[] = {"same", "sums", "stored"};
+  for (size_t i = 0; i < N_OF(kinds); i++) {
+    char name[32];
+    selftest_refer(&scene, kinds[i], "bid");
+    snprintf(name, sizeof name, "ref.%s.bid", kinds[i]);
+    assay_tensor *reference = selftest_array(&scene, name);
+    if (reference != NULL) selftest_set(reference, 2 + i, 0.25 * (double)(i + 1));
+  }
   selftest_make(&scene);
   must();
   return 0;

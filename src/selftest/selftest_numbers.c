@@ -80,11 +80,11 @@ static void head_without_reference(selftest_scene *s) {
 }
 /* The export's own precision says what of an error it must cost, and gates nothing. */
 static void same_precision_alone(selftest_scene *s) {
-  selftest_refer_same(s, "bid");
+  selftest_refer(s, "same", "bid");
   head_without_reference(s);
 }
 static void same_precision_differs(selftest_scene *s) {
-  selftest_refer_same(s, "bid");
+  selftest_refer(s, "same", "bid");
   assay_tensor *t = selftest_array(s, "ref.same.bid");
   if (t != NULL) selftest_set(t, 2, 100);
 }

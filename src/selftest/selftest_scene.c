@@ -112,10 +112,10 @@ float *selftest_out(selftest_scene *s, const char *head) {
   return assay_tensor_f32(selftest_output(s, head));
 }
 
-void selftest_refer_same(selftest_scene *s, const char *head) {
+void selftest_refer(selftest_scene *s, const char *kind, const char *head) {
   char from[64], to[64];
   snprintf(from, sizeof from, "ref.f32.%s", head);
-  snprintf(to, sizeof to, "ref.same.%s", head);
+  snprintf(to, sizeof to, "ref.%s.%s", kind, head);
   const assay_tensor *f32 = selftest_array(s, from);
   if (f32 == NULL) return;
   assay_tensor *same = add_array(s, &s->arrays, to, f32->dtype, f32->rank, f32->dims);

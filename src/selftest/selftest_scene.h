@@ -120,7 +120,8 @@ typedef struct selftest_head {
 void selftest_only_head(selftest_scene *s, const selftest_head *head);
 assay_tensor *selftest_output(selftest_scene *s, const char *head);
 assay_tensor *selftest_array(selftest_scene *s, const char *array);
-void selftest_refer_same(selftest_scene *s, const char *head); /* "same", as "f32" says */
+/* A reference of that kind which says as "f32" does. */
+void selftest_refer(selftest_scene *s, const char *kind, const char *head);
 void selftest_set(assay_tensor *tensor, size_t i, double value);
 void selftest_drop(assay_tensor_map *map, const char *name);
 void selftest_reshape(assay_tensor *tensor, int rank, const int64_t *dims);

@@ -74,22 +74,25 @@ static void check_shape(const assay_verify_place *at, const assay_manifest *mani
   }
 }
 
+const char *const ASSAY_VERIFY_PRECISIONS[ASSAY_VERIFY_N_PRECISIONS] = {"same", "sums", "stored"};
+
 static assay_status derive_references(const assay_manifest *manifest,
                                       const assay_tensor_map *arrays, assay_verify_case *out,
                                       assay_error *err) {
   out->has = assay_alloc_array(manifest->n_heads, sizeof *out->has);
   out->max_abs = assay_alloc_array(manifest->n_heads, sizeof *out->max_abs);
-  out->has_same = assay_alloc_array(manifest->n_heads, sizeof *out->has_same);
-  out->same_rmse = assay_alloc_array(manifest->n_heads, sizeof *out->same_rmse);
-  if (out->has == NULL || out->max_abs == NULL || out->has_same == NULL || out->same_rmse == NULL)
+  out->precision = assay_alloc_array(manifest->n_heads, sizeof *out->precision);
+  if (out->has == NULL || out->max_abs == NULL || out->precision == NULL)
     return assay_fail_memory(err, manifest->n_heads);
   for (size_t i = 0; i < manifest->n_heads; i++) {
     double ignored = 0;
     const char *head = manifest->heads[i].name;
     ASSAY_TRY(assay_verify_numbers_references(manifest, arrays, "f32", head, &out->has[i],
                                               &out->max_abs[i], &ignored, err));
-    ASSAY_TRY(assay_verify_numbers_references(manifest, arrays, "same", head, &out->has_same[i],
-                                              &ignored, &out->same_rmse[i], err));
+    for (int k = 0; k < ASSAY_VERIFY_N_PRECISIONS; k++)
+      ASSAY_TRY(assay_verify_numbers_references(manifest, arrays, ASSAY_VERIFY_PRECISIONS[k], head,
+                                                &out->precision[i].has[k], &ignored,
+                                                &out->precision[i].rmse[k], err));
   }
   return ASSAY_OK;
 }
@@ -132,8 +135,7 @@ assay_status assay_verify_case_check(const assay_verify_scene *scene, assay_veri
 void assay_verify_case_reset(assay_verify_case *one) {
   assay_free(one->has);
   assay_free(one->max_abs);
-  assay_free(one->has_same);
-  assay_free(one->same_rmse);
+  assay_free(one->precision);
   *one = (assay_verify_case){0};
 }
 

@@ -9,14 +9,25 @@
 #include "base/status.h"
 #include "verify/verify_run.h"
 
+/* References in the export's own precision, by arithmetic: results rounded, sums too, or only what
+ * is stored. */
+enum { ASSAY_VERIFY_N_PRECISIONS = 3 };
+extern const char *const ASSAY_VERIFY_PRECISIONS[ASSAY_VERIFY_N_PRECISIONS];
+
+/* Of one head: whether the case holds that reference and the FP64 one, and how far they are apart.
+ */
+typedef struct assay_verify_precision {
+  bool has[ASSAY_VERIFY_N_PRECISIONS];
+  double rmse[ASSAY_VERIFY_N_PRECISIONS];
+} assay_verify_precision;
+
 /* What is derived of a case whatever runs it. */
 typedef struct assay_verify_case {
-  size_t bundle, index;      /* of the package, of its manifest */
-  bool *has;                 /* [n_heads] the case holds the FP32 and the FP64 reference */
-  int64_t n_denormal_inputs; /* elements of its inputs */
-  double *max_abs;           /* [n_heads] largest |ref.f32 - ref.f64| at valid positions */
-  bool *has_same;    /* [n_heads] the case holds the same-precision and the FP64 reference */
-  double *same_rmse; /* [n_heads] of the one against the other */
+  size_t bundle, index;              /* of the package, of its manifest */
+  bool *has;                         /* [n_heads] the case holds the FP32 and the FP64 reference */
+  int64_t n_denormal_inputs;         /* elements of its inputs */
+  double *max_abs;                   /* [n_heads] largest |ref.f32 - ref.f64| at valid positions */
+  assay_verify_precision *precision; /* [n_heads] */
 } assay_verify_case;
 
 /* Hashes and sizes of everything that the bundle's manifest lists, and what package.json says of

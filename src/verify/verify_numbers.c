@@ -17,7 +17,7 @@
 
 #define ULP_NEEDED 4 /* of the distance that a needed tolerance is computed from */
 
-static const char *const references[] = {"f32", "f64", "user", "same"};
+static const char *const references[] = {"f32", "f64", "user", "same", "sums", "stored"};
 #define N_REFERENCES (sizeof references / sizeof references[0])
 #define N_GATING     3 /* the first of them */
 

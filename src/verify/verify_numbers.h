@@ -57,7 +57,7 @@ void assay_verify_numbers_check_list(const assay_verify_place *at,
                                      const assay_result_comparison *found, size_t n_found,
                                      const char *reference, const assay_verify_numbers *derived);
 
-/* How far `reference` ("f32", "same") of a head is from the FP64 one, over valid
+/* How far `reference` ("f32", "same", …) of a head is from the FP64 one, over valid
  * positions: false when the case does not hold both, or no finite pair. Errors: MEMORY. */
 assay_status assay_verify_numbers_references(const assay_manifest *manifest,
                                              const assay_tensor_map *arrays, const char *reference,

@@ -416,31 +416,75 @@ static void set_cell(assay_verify_cell *out, double value) {
                              .bound = assay_verify_ulps(value, ASSAY_VERIFY_SUM_ULPS)};
 }
 
+/* The words of the page for each arithmetic. */
+static const char *const precision_words[ASSAY_VERIFY_N_PRECISIONS] = {
+    "FP16, sums in FP32", "FP16, sums in FP16", "FP32, stored in FP16"};
+
+/* One head of one row, in one arithmetic. */
+typedef struct precision_line {
+  const assay_verify_comparison *f64, *runtime; /* the runtime against each; NULL: not compared */
+  bool has_error;
+  double rmse;     /* of the arithmetic against FP64 */
+  bool is_nearest; /* of those that differ */
+} precision_line;
+
+static bool get_precision_line(const assay_verify_row *row, const char *head, const char *words,
+                               precision_line *out) {
+  int which = -1;
+  bool differ = false;
+  double least = 0;
+  const assay_verify_comparison *nearest = NULL;
+  for (int k = 0; k < ASSAY_VERIFY_N_PRECISIONS; k++) {
+    const assay_verify_comparison *c =
+        assay_verify_row_comparison(row, head, ASSAY_VERIFY_PRECISIONS[k]);
+    if (strcmp(precision_words[k], words) == 0) which = k;
+    if (c == NULL) continue;
+    differ |= nearest != NULL && c->figures.rmse != least;
+    if (nearest == NULL || c->figures.rmse < least) nearest = c, least = c->figures.rmse;
+  }
+  if (which < 0) return false;
+  *out = (precision_line){
+      .f64 = assay_verify_row_comparison(row, head, "f64"),
+      .runtime = assay_verify_row_comparison(row, head, ASSAY_VERIFY_PRECISIONS[which]),
+  };
+  out->is_nearest = differ && out->runtime == nearest;
+  for (size_t i = 0; row->references != NULL && i < row->manifest->n_heads; i++) {
+    if (strcmp(row->manifest->heads[i].name, head) != 0) continue;
+    out->has_error = row->references->precision[i].has[which];
+    out->rmse = row->references->precision[i].rmse[which];
+  }
+  return true;
+}
+
 static void check_precision_cell(const assay_verify_place *at, const char *title,
-                                 const page_cell *found, const assay_verify_row *row,
-                                 const char *head) {
-  const assay_verify_comparison *f64 = assay_verify_row_comparison(row, head, "f64");
-  const assay_verify_comparison *same = assay_verify_row_comparison(row, head, "same");
+                                 const page_cell *found, const precision_line *line) {
   assay_verify_cell cell = {0};
-  bool is_known = true;
+  double error = line->f64 != NULL ? line->f64->figures.rmse : 0;
   if (strcmp(title, "Runtime vs FP64") == 0) {
-    if (f64 != NULL) set_cell(&cell, f64->figures.rmse);
-  } else if (strcmp(title, "Runtime vs same precision") == 0) {
-    if (same != NULL) set_cell(&cell, same->figures.rmse);
-  } else if (strcmp(title, "Explained") == 0) {
-    if (f64 != NULL && same != NULL && f64->figures.rmse > 0) {
-      double ratio = same->figures.rmse / f64->figures.rmse;
+    if (line->f64 != NULL) set_cell(&cell, error);
+  } else if (strcmp(title, "Arithmetic vs FP64") == 0) {
+    if (line->has_error) set_cell(&cell, line->rmse);
+  } else if (strcmp(title, "Of its size") == 0) {
+    if (line->has_error && error > 0) {
+      set_cell(&cell, line->rmse / error);
+      cell.bound = assay_verify_ulps(cell.real, 2 * ASSAY_VERIFY_SUM_ULPS);
+    }
+  } else if (strcmp(title, "Runtime vs arithmetic") == 0) {
+    if (line->runtime != NULL) set_cell(&cell, line->runtime->figures.rmse);
+  } else if (strcmp(title, "In common") == 0) {
+    if (line->runtime != NULL && error > 0) {
+      double ratio = line->runtime->figures.rmse / error;
       set_cell(&cell, 1 - ratio * ratio);
       cell.bound = assay_verify_ulps(1 + ratio * ratio, 4 * ASSAY_VERIFY_SUM_ULPS);
     }
-  } else if (strcmp(title, "Same precision vs FP64") == 0) {
-    for (size_t i = 0; row->references != NULL && i < row->manifest->n_heads; i++)
-      if (strcmp(row->manifest->heads[i].name, head) == 0 && row->references->has_same[i])
-        set_cell(&cell, row->references->same_rmse[i]);
+  } else if (strcmp(title, "Computes so") == 0) {
+    bool holds = line->is_nearest ? strcmp(found->text, "nearest") == 0 : is_absent(found->text);
+    assay_verify_holds(at, title, holds, line->is_nearest ? "nearest" : "none", found->text);
+    return;
   } else {
-    is_known = false;
+    return;
   }
-  if (is_known) check_figure(at, title, found, &cell);
+  check_figure(at, title, found, &cell);
 }
 
 static void check_precision(const assay_verify_place *at, const char *html,
@@ -453,9 +497,15 @@ static void check_precision(const assay_verify_place *at, const char *html,
       assay_verify_place here;
       const assay_verify_row *row = row_of(at, &table, cells, n, rows, &here);
       if (row == NULL || row->timing == NULL || !row->timing->has_numbers) continue;
-      const char *head = text_under(&table, cells, n, "Head");
+      precision_line line;
+      if (!get_precision_line(row, text_under(&table, cells, n, "Head"),
+                              text_under(&table, cells, n, "Arithmetic"), &line)) {
+        assay_verify_holds(&here, "Arithmetic", false, "one that the evaluator knows",
+                           text_under(&table, cells, n, "Arithmetic"));
+        continue;
+      }
       for (size_t i = 0; i < n && i < table.n_columns; i++)
-        check_precision_cell(&here, table.titles[i], &cells[i], row, head);
+        check_precision_cell(&here, table.titles[i], &cells[i], &line);
     }
 }
 
