@@ -81,12 +81,16 @@ static void erase_error_mark(char *text) {
   erase(text, rest);
 }
 
-/* Removes " ; name=value" up to the next " ; ". */
+/* Removes " ; name=value" of CUDA's messages, "; name=value" of HIP's, up to the next field. field
+ * is "; name=". */
 static void erase_field(char *text, const char *field) {
   char *start = strstr(text, field);
   if (start == NULL) return;
-  char *next = strstr(start + 1, " ; ");
-  erase(start, next != NULL ? next : start + strlen(start));
+  char *next = strstr(start + 1, "; ");
+  if (next == NULL) next = start + strlen(start);
+  if (next[0] != '\0' && next[-1] == ' ') --next;
+  if (start > text && start[-1] == ' ') --start;
+  erase(start, next);
 }
 
 /* Removes every " [with T = cudaError; …]": what the compiler put for a template's parameters. */
@@ -123,9 +127,11 @@ static void clean(char *line) {
   erase_error_mark(line);
   erase_bindings(line);
   erase_condition(line);
-  erase_field(line, " ; hostname=");
-  erase_field(line, " ; file=");
-  erase_field(line, " ; line=");
+  erase_field(line, "; hostname=");
+  erase_field(line, "; file=");
+  erase_field(line, "; line=");
+  if (strncmp(line, "HIP failure", 11) == 0)
+    erase_field(line, "; GPU="); /* never set where there is none: another number each time */
   erase(line, skip_blanks(line));
   trim_end(line);
 }

@@ -48,6 +48,12 @@ static void words_are_free_of_build_and_machine(void **state) {
        "ERRTYPE = cudaError; bool THRW = true; T = a[2]] [with X = int] CUDA failure 100: no "
        "CUDA-capable device is detected ; GPU=-1 ; hostname=secret ; expr=cudaSetDevice(id);",
        "CUDA failure 100: no CUDA-capable device is detected ; GPU=-1 ; expr=cudaSetDevice(id);"},
+      {"/src/core/providers/migraphx/migraphx_call.cc:59 std::conditional_t<THRW, void, "
+       "onnxruntime::common::Status> onnxruntime::RocmCall(ERRTYPE, std::string_view, int) [with "
+       "ERRTYPE = hipError_t; bool THRW = true] HIP failure 100: no ROCm-capable device is "
+       "detected; GPU=32508; hostname=secret\n",
+       "HIP failure 100: no ROCm-capable device is detected"},
+      {"a ; hostname=secret", "a"},
       {"a [with b", "a [with b"},
       {"/src/webgpu_context.cc:77 onnxruntime::webgpu::WebGpuContext::Initialize(const Config&) "
        "adapter_result.status == wgpu::RequestAdapterStatus::Success was false. Failed to get a "
