@@ -12,6 +12,8 @@
 #                                           deps/debian/.packages
 #   scripts/providers.sh cuda migraphx      ONNX Runtime for NVIDIA and AMD GPUs (PyPI), not among all steps: without the
 #                                           vendor's libraries and a device they only say what is missing
+#   scripts/providers.sh cuda-libraries     the CUDA libraries that the former is linked to (PyPI, 0.5 GB), without the
+#                                           driver's: to see what is said where only a device is missing
 #
 # Exit status: 0 all of them are there, 3 some are not.
 set -eu
@@ -24,6 +26,7 @@ openvino_version=1.24.1             # PyPI onnxruntime-openvino
 plugin_version=1.8.1                # PyPI onnxruntime-ep-openvino
 gpu_version=1.31.1                  # PyPI onnxruntime-gpu
 migraphx_version=1.27.1             # PyPI onnxruntime-migraphx
+cuda_wheels="nvidia-cublas=13.10.0.20 nvidia-cuda-runtime=13.5.37 nvidia-curand=10.4.5.25" # PyPI
 
 tmp=deps/tmp-providers.$$
 trap 'rm -rf "$tmp"' EXIT
@@ -45,7 +48,8 @@ pinned() {
 wheel() {
   mkdir -p "$tmp/wheels"
   python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
-    --platform manylinux_2_28_x86_64 --platform manylinux_2_34_x86_64 --python-version 3.12 --implementation cp --abi cp312 --abi none \
+    --platform manylinux2014_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_28_x86_64 \
+    --platform manylinux_2_34_x86_64 --python-version 3.12 --implementation cp --abi cp312 --abi none \
     --dest "$tmp/wheels" "$1==$2" >/dev/null 2>"$tmp/pip.txt" || return 1
   file=$(ls "$tmp"/wheels/"$(echo "$1" | tr - _)"-"$2"-*.whl) || return 1
   pinned "$file" || return 1
@@ -200,6 +204,17 @@ device() {
   echo "providers: deps/$1/libonnxruntime.so.$3; use it as --runtime $1@deps/$1/libonnxruntime.so.$3"
 }
 
+cuda_libraries() {
+  if [ ! -e deps/cuda-libraries/wheels.txt ] || [ "$(cat deps/cuda-libraries/wheels.txt)" != "$cuda_wheels" ]; then
+    for name in $cuda_wheels; do
+      wheel "${name%=*}" "${name#*=}" || { cannot cuda-libraries "pip could not fetch the pinned $name"; return 1; }
+    done
+    echo "$cuda_wheels" >"$tmp/wheels.txt"
+    place cuda-libraries "$tmp"/nvidia-*/nvidia/cu13/lib/lib*.so.* "$tmp/wheels.txt"
+  fi
+  echo "providers: deps/cuda-libraries; use it as LD_LIBRARY_PATH"
+}
+
 [ "$(uname -s) $(uname -m)" = "Linux x86_64" ] || {
   echo "providers: nothing installed: the pinned files are for Linux on x86_64, this is $(uname -s) on $(uname -m)" >&2
   exit 3
@@ -212,6 +227,7 @@ for step in ${*:-webgpu openvino openvino-plugin debian}; do
   openvino) openvino || failed=1 ;;
   openvino-plugin) openvino_plugin || failed=1 ;;
   debian) debian || failed=1 ;;
+  cuda-libraries) cuda_libraries || failed=1 ;;
   cuda) device cuda onnxruntime-gpu $gpu_version || failed=1 ;;
   migraphx) device migraphx onnxruntime-migraphx $migraphx_version || failed=1 ;;
   *) echo "providers: unknown step '$step'" >&2 && exit 2 ;;
