@@ -155,7 +155,8 @@ static const struct argp argp = {
     "FILE...",
     "Judges whether fused attention kernels ran, from the files that one process left: stdout and "
     "log of ONNX Runtime's CUDA provider, a compile trace of MIGraphX, an export of Nsight Systems "
-    "(SQLite, CSV), or the output of rocprofv3 (CSV, rocpd). What a file is, its contents say; it "
+    "(SQLite, CSV), or the output of rocprofv3 (CSV, JSON, rocpd). What a file is, its contents "
+    "say; it "
     "may be gzipped.\v"
     "Example: assay fusion stdout.txt log.txt --expect-fused 5 --calls 3 --sm 90\n"
     "Prints what the verdict rests on, file and line, and as the last line PASS, FAIL or UNKNOWN. "

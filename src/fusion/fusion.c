@@ -13,6 +13,7 @@
 #include "fusion/fusion_parts.h"
 #include "fusion/gpu_csv.h"
 #include "fusion/gpu_database.h"
+#include "fusion/gpu_json.h"
 #include "fusion/graph_name.h"
 #include "fusion/migraphx_trace.h"
 #include "onnx/model_info.h"
@@ -244,11 +245,14 @@ static void take_database(assay_fusion_work *work, const assay_fusion_file *file
 }
 
 static void take_list(assay_fusion_work *work, const assay_fusion_file *file,
-                      assay_fusion_kind kind) {
-  set_format(work, file->source, "CSV");
+                      assay_fusion_kind kind, bool is_json) {
+  set_format(work, file->source, is_json ? "JSON" : "CSV");
   work->out->sources[file->source].kind = kind;
   work->shown[kind] = true;
-  assay_gpu_csv_take(work, file);
+  if (is_json)
+    assay_gpu_json_take(work, file);
+  else
+    assay_gpu_csv_take(work, file);
 }
 
 static void take_log(assay_fusion_work *work, const assay_fusion_file *file, gathered *all) {
@@ -306,9 +310,11 @@ static void take_text(assay_fusion_work *work, const assay_fusion_file *file, ga
                       "a NUL byte: the text is damaged");
   }
   look_through(work, file, all);
-  assay_fusion_kind list = assay_gpu_csv_kind(file->bytes, file->size_bytes);
+  bool is_json = assay_gpu_json_is(file->bytes, file->size_bytes);
+  assay_fusion_kind list =
+      is_json ? ASSAY_FUSION_ROCPROF : assay_gpu_csv_kind(file->bytes, file->size_bytes);
   if (list != ASSAY_FUSION_AUTO && is_wanted(work, list))
-    take_list(work, file, list);
+    take_list(work, file, list, is_json);
   else
     take_log(work, file, all);
 }

@@ -18,8 +18,8 @@
  *  - compile traces: see migraphx_trace.h. Instructions are numbered, so each program that counts
  *    proves its own completeness; the last program is printed twice.
  *  - kernel lists: percentages add up to 100, dispatch numbers have no gap and no repetition, one
- *    header, one process; the number of fused kernels is a multiple of the expected one. A count is
- *    needed for a PASS.
+ *    header, one process, each dispatch of a listed kernel, agent and time; the number of fused
+ *    kernels is a multiple of the expected one. A count is needed for a PASS.
  * Lines that are not of the kind's grammar may stand between those that are. */
 #ifndef ASSAY_FUSION_FUSION_H
 #define ASSAY_FUSION_FUSION_H
@@ -46,7 +46,7 @@ typedef enum assay_fusion_kind {
   ASSAY_FUSION_DISPATCH, /* stdout or log of ONNX Runtime: attention kernels of the CUDA provider */
   ASSAY_FUSION_MIGRAPHX, /* compile trace, or the output of migraphx-driver */
   ASSAY_FUSION_NSYS,     /* Nsight Systems: SQLite export, or CSV of `nsys stats` */
-  ASSAY_FUSION_ROCPROF,  /* rocprofv3: CSV or rocpd (SQLite) */
+  ASSAY_FUSION_ROCPROF,  /* rocprofv3: CSV, JSON or rocpd (SQLite) */
 } assay_fusion_kind;
 #define ASSAY_FUSION_N_KINDS 5
 
@@ -130,7 +130,7 @@ typedef struct assay_fusion {
   struct {
     char *name;             /* owned */
     assay_fusion_kind kind; /* AUTO: holds nothing of any kind */
-    char *format;           /* "text", "CSV", "SQLite", or what it is instead */
+    char *format;           /* "text", "CSV", "JSON", "SQLite", or what it is instead */
     bool usable;            /* false: could not be read, or is nothing that can be evidence */
     int64_t pid;            /* 0: it does not say */
     char *sha256;           /* of its contents; NULL when it could not be read */

@@ -34,6 +34,7 @@ typedef struct sample {
 #define TEXT  "testdata/fusion_text/"
 #define TRACE "testdata/traces/"
 #define LIST  "testdata/gpu_csv/"
+#define JSON  "testdata/gpu_json/"
 #define LOG   "../evidence/testdata/placement_log/"
 
 static const sample samples[] = {
@@ -80,6 +81,8 @@ static const sample samples[] = {
     {LIST "rocprofv3-7-kernel-trace-2x4-mlir.csv", 2, 4, 0, PASS, ""},
     {LIST "rocprofv3-kernel-stats-5x2-mlir.csv", 5, 2, 0, PASS, ""},
     {LIST "rocpd2csv-kernel-trace-unfused.csv", 1, 2, 0, FAIL, "0 fused"},
+    {JSON "rocprofv3-7-results-2x3-mlir.json", 2, 3, 0, PASS, ""},
+    {JSON "rocprofv3-6-results-1x2-unfused.json", 1, 2, 0, FAIL, "0 fused"},
 };
 
 /* A file's contents, unpacked where they are gzipped. */
@@ -344,7 +347,8 @@ static size_t count_word(const text *t, const char *word) {
 static bool is_whole(const sample *s, const text *t, const text *damaged, const assay_fusion *f) {
   static const char *const words[] = {
       "SdpaKernel=", "EFFICIENT_ATTENTION=1",   "ONNX Attention: ", "_fwd_kernel",
-      "sdpa_sm80",   "attention_kernel_batched", "reduce_max",       "softmax_dot"};
+      "sdpa_sm80",   "attention_kernel_batched", "reduce_max",       "softmax_dot",
+      "dispatch_id"};
   for (size_t i = 0; i < f->n_programs; i++)
     if (!f->programs[i].complete ||
         !holds_lines(t, damaged, f->programs[i].first_line, f->programs[i].last_line))
@@ -361,6 +365,9 @@ static const char *others_of(const sample *s, size_t which) {
   if (strncmp(s->path, LIST "nsys", strlen(LIST "nsys")) == 0)
     return is_fused ? LIST "nsys-2021-gpukernsum-5x4-efficient.csv"
                     : LIST "nsys-2024-kern-sum-unfused.csv";
+  if (strncmp(s->path, JSON, strlen(JSON)) == 0)
+    return is_fused ? JSON "rocprofv3-7-results-2x3-mlir.json"
+                    : JSON "rocprofv3-6-results-1x2-unfused.json";
   if (strncmp(s->path, LIST, strlen(LIST)) == 0)
     return is_fused ? LIST "rocprofv3-7-kernel-trace-2x4-mlir.csv"
                     : LIST "rocpd2csv-kernel-trace-unfused.csv";
@@ -659,9 +666,9 @@ static void refuses_what_cannot_be_asked(void **state) {
 }
 
 static void allocations_may_fail_at_any_step(void **state) {
-  static const char *const paths[] = {TEXT "ort-1.23-mha-5x3-flash.txt",
-                                      TEXT "B8-standin-gfx1100-perf-report.txt",
-                                      LIST "rocprofv3-7-kernel-trace-2x4-mlir.csv"};
+  static const char *const paths[] = {
+      TEXT "ort-1.23-mha-5x3-flash.txt", TEXT "B8-standin-gfx1100-perf-report.txt",
+      LIST "rocprofv3-7-kernel-trace-2x4-mlir.csv", JSON "rocprofv3-7-results-2x3-mlir.json"};
   (void)state;
   for (size_t i = 0; i < N_OF(paths); i++) {
     assay_buf bytes = contents_of(paths[i]);
