@@ -552,6 +552,68 @@ static void programs_of_the_same_inputs_need_their_number(void **state) {
   }
 }
 
+/* Where whole programs end that follow a pass: [n] offsets, the caller's. */
+static size_t *ends_of_programs(const text *t, size_t *out_n) {
+  size_t *ends = assay_alloc_array(t->n_lines + 1, sizeof *ends), n = 0;
+  bool in_program = false, after_pass = false;
+  assert_non_null(ends);
+  for (size_t i = 0; i < t->n_lines; i++) {
+    const char *line = t->bytes + t->lines[i];
+    bool is_pass = strncmp(line, "Pass: ", 6) == 0;
+    bool is_main = strncmp(line, "module: \"main\"", 14) == 0;
+    if (in_program && (is_pass || is_main)) ends[n++] = t->lines[i];
+    if (is_pass || is_main) in_program = is_main && after_pass;
+    after_pass = is_pass;
+  }
+  *out_n = n;
+  return ends;
+}
+
+/* The first compile up to a pass, the second from there on: no evidence, but where both had come
+ * to the same program. */
+static void two_compiles_of_one_graph_in_one_trace_are_unknown(void **state) {
+#define B1(which) TRACE "B1-standin-gfx1100-" which "-attn_where_f16_n64-driver-trace.txt.gz"
+#define C1(which) TRACE "C1-debian-gfx1100-sort" which "-trace.txt.gz"
+  static const struct {
+    const char *paths[2];
+    size_t n_same; /* passes after which both have the same program */
+    int64_t expect_fused, n_elems;
+  } rows[] = {{{B1("unfused"), B1("fused")}, 44, 1, 64},
+              {{C1("-pass-off"), C1("")}, 16, 0, 0},
+              {{C1(""), C1("-pass-off")}, 16, 0, 0}};
+#undef B1
+#undef C1
+  (void)state;
+  for (size_t i = 0; i < N_OF(rows); i++) {
+    text t[2];
+    assay_buf bytes[2];
+    size_t *ends[2], n[2];
+    for (int k = 0; k < 2; k++) {
+      bytes[k] = contents_of(rows[i].paths[k]);
+      t[k] = text_of(&bytes[k]);
+      ends[k] = ends_of_programs(&t[k], &n[k]);
+    }
+    assert_int_equal(n[0], n[1]);
+    for (size_t k = 0; k < n[0]; k++) {
+      sample s = {rows[i].paths[1], rows[i].expect_fused, 0, rows[i].n_elems, PASS, ""};
+      assay_buf spliced = {0};
+      put(&spliced, t[0].bytes, ends[0][k]);
+      put(&spliced, t[1].bytes + ends[1][k], t[1].n - ends[1][k]);
+      assay_fusion f = judge_bytes(&s, spliced.data, spliced.size_bytes, NULL);
+      if (f.verdict == PASS && k >= rows[i].n_same && k + 1 < n[0])
+        fail_msg("%s, then %s from pass %zu on: a wrong pass", rows[i].paths[0], rows[i].paths[1],
+                 k + 1);
+      assay_fusion_reset(&f);
+      assay_buf_reset(&spliced);
+    }
+    for (int k = 0; k < 2; k++) {
+      assay_free(ends[k]);
+      assay_free(t[k].lines);
+      assay_buf_reset(&bytes[k]);
+    }
+  }
+}
+
 static void a_program_of_another_shape_is_unknown(void **state) {
   sample s = samples[6];
   (void)state;
@@ -721,6 +783,7 @@ int main(void) {
       cmocka_unit_test(words_of_another_writer_between_lines_are_no_damage),
       cmocka_unit_test(a_cached_program_is_no_evidence),
       cmocka_unit_test(programs_of_the_same_inputs_need_their_number),
+      cmocka_unit_test(two_compiles_of_one_graph_in_one_trace_are_unknown),
       cmocka_unit_test(a_program_of_another_shape_is_unknown),
       cmocka_unit_test(a_program_of_another_graph_is_unknown),
       cmocka_unit_test(kernels_are_allowed_by_device_or_by_name),

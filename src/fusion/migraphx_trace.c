@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "fusion/migraphx_program.h"
+#include "fusion/migraphx_step.h"
 
 #define INPUTS_MAX   64   /* of a graph; further ones are not compared */
 #define INPUTS_BYTES 512  /* of their text, cut */
@@ -434,6 +435,10 @@ static void take_passed_program(reader *r) {
   if (!assay_span_is(r->pass, "dead_code_elimination")) {
     memmove(c->tail, c->tail + 1, (TAIL_PASSES - 1) * sizeof *c->tail);
     c->tail[TAIL_PASSES - 1] = r->pass;
+  }
+  if (r->last.n > 0 && c->damage == NULL && !c->is_headless) {
+    const char *why = assay_migraphx_step_contradiction(r->work, r->pass, &r->last, &r->now);
+    if (why != NULL) spoil(r, r->now.first_line, why);
   }
   take_rounding(r);
   c->is_twice = is_printed_twice(r);

@@ -12,6 +12,7 @@
  *  - in every program that was printed on the way, instruction k of a module is named @k or is a
  *    parameter, the last one is @return, and every argument is there before it is used: a line
  *    that is lost, doubled, moved or another process's breaks this;
+ *  - each program can be what its pass made of the one before: migraphx_step.h;
  *  - the last program is word for word the module that the last pass printed before it, and has
  *    the inputs that the compile began with;
  *  - nothing follows it but the same program once more, or the next compile.
