@@ -3,8 +3,8 @@
 #
 #   scripts/check-migraphx-compiler.sh [ASSAY]
 #
-# With a migraphx-driver on this machine that finds a device, that one compiles. Otherwise Debian's does, in a chroot
-# (deps/migraphx-sid, or $MIGRAPHX_ROOT; made by debootstrap as root: 0.6 GB to fetch, 2.1 GB on disk), for the
+# With a migraphx-driver on this machine that finds a device, that one compiles. Otherwise Debian's does, in a folder of
+# its own (deps/migraphx-sid, or $MIGRAPHX_ROOT; by scripts/debian-root.sh: 0.6 GB to fetch, 2 GB on disk), for the
 # architecture $STAND_IN_ARCH (gfx1100), with scripts/migraphx/hip_stand_in.c in the place of a device. Debian's is built
 # without rocMLIR and cannot fuse attention, so there the right verdicts are known:
 #
@@ -18,7 +18,7 @@ set -eu
 cd "$(dirname "$0")/.."
 assay=$(readlink -f "${1:-build/assay}")
 root=${MIGRAPHX_ROOT:-deps/migraphx-sid}
-out=${OUT:-check-migraphx}
+out=$(readlink -f "${OUT:-check-migraphx}")
 arch=${STAND_IN_ARCH:-gfx1100}
 suite=${MIGRAPHX_SUITE:-sid}
 
@@ -31,29 +31,15 @@ has_device() {
   command -v migraphx-driver >/dev/null 2>&1 && [ -e /dev/kfd ]
 }
 
+# Kernels of the GEMM libraries for devices are never needed to compile.
 make_root() {
-  [ ! -e "$root/.complete" ] || return 0
-  [ "$(id -u)" = 0 ] || die "no migraphx-driver with a device here, and a Debian chroot needs root"
-  command -v debootstrap >/dev/null 2>&1 || die "no migraphx-driver with a device here, and no debootstrap: apt-get install debootstrap"
-  free_kb=$(df -Pk "$(dirname "$root")" | awk 'NR == 2 { print $4 }')
-  [ "$free_kb" -gt 4000000 ] || die "a Debian chroot needs 4 GB beside '$root', found $((free_kb / 1000000)) GB"
-  echo "check-migraphx-compiler: making a Debian $suite chroot with MIGraphX in $root"
-  rm -rf "$root"
-  mkdir -p "$root"
-  debootstrap --variant=minbase "$suite" "$root" >"$out/debootstrap.log" 2>&1 || die "debootstrap did not work, see $out/debootstrap.log"
-  # A mirror may lag behind; kernels of the GEMM libraries for devices are never needed to compile.
-  printf 'Acquire::Check-Valid-Until "false";\nAPT::Install-Recommends "false";\nAPT::Sandbox::User "root";\n' >"$root/etc/apt/apt.conf.d/99check"
-  mkdir -p "$root/etc/dpkg/dpkg.cfg.d"
-  for skipped in '/usr/lib/*/rocblas/*' '/usr/lib/*/hipblaslt/*' '/usr/share/doc/*'; do
-    echo "path-exclude=$skipped"
-  done >"$root/etc/dpkg/dpkg.cfg.d/slim"
-  {
-    chroot "$root" apt-get update
-    DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get install -y --no-install-recommends migraphx migraphx-tools libmigraphx-c3
-    chroot "$root" sh -c 'mkdir -p /check/hip && cd /check/hip && apt-get download libamdhip64-dev && dpkg -x libamdhip64-dev_*.deb . && rm libamdhip64-dev_*.deb'
-    chroot "$root" apt-get clean
-  } >"$out/install.log" 2>&1 || die "MIGraphX could not be installed, see $out/install.log"
-  touch "$root/.complete"
+  [ ! -e "$root/.packages" ] || return 0
+  free_kb=$(df -Pk . | awk 'NR == 2 { print $4 }')
+  [ "$free_kb" -gt 4000000 ] || die "no migraphx-driver with a device here, and Debian's needs 4 GB, found $((free_kb / 1000000))"
+  echo "check-migraphx-compiler: fetching MIGraphX of Debian $suite into $root"
+  why=$(EXCLUDE='./usr/lib/*/rocblas/*
+./usr/lib/*/hipblaslt/*' scripts/debian-root.sh make "$root" "$suite" migraphx migraphx-tools libmigraphx-c3 libamdhip64-dev) ||
+    die "no migraphx-driver with a device here, and Debian's cannot be had: $why"
 }
 
 # compile NAME MODEL [VARIABLE=VALUE...]: the trace of MODEL's graph in $out/NAME.txt.
@@ -64,9 +50,9 @@ compile() {
   if has_device; then
     env MIGRAPHX_TRACE_COMPILE=1 "$@" migraphx-driver compile --gpu "$out/$model/models/1x1000.onnx" >"$out/$name.txt" 2>"$out/$name.err" || true
   else
-    cp "$out/$model/models/1x1000.onnx" "$root/check/$model.onnx"
-    chroot "$root" env LD_PRELOAD=/check/hip_stand_in.so STAND_IN_ARCH="$arch" MIGRAPHX_SET_GEMM_PROVIDER=rocblas \
-      MIGRAPHX_TRACE_COMPILE=1 "$@" migraphx-driver compile --gpu "/check/$model.onnx" >"$out/$name.txt" 2>"$out/$name.err" || true
+    env STAND_IN_ARCH="$arch" MIGRAPHX_SET_GEMM_PROVIDER=rocblas MIGRAPHX_TRACE_COMPILE=1 "$@" \
+      scripts/debian-root.sh run "$root" "$out" /lib64/ld-linux-x86-64.so.2 --preload /work/hip_stand_in.so \
+      /usr/bin/migraphx-driver compile --gpu "/work/$model/models/1x1000.onnx" >"$out/$name.txt" 2>"$out/$name.err" || true
   fi
 }
 
@@ -99,8 +85,9 @@ if has_device; then
 else
   make_root
   cc=${CC:-cc}
-  $cc -O1 -shared -fPIC -I "$root/check/hip/usr/include" -o "$root/check/hip_stand_in.so" scripts/migraphx/hip_stand_in.c
-  chroot "$root" dpkg-query -W -f '${Package} ${Version}\n' migraphx libamdhip64-6 libhiprtc6 librocblas4 | tee "$out/versions.txt"
+  # That release's headers last: its C library is not the one that is compiled for.
+  $cc -O1 -shared -fPIC -idirafter "$root/usr/include" -o "$out/hip_stand_in.so" scripts/migraphx/hip_stand_in.c
+  grep -E '^(migraphx|libamdhip64-6|libhiprtc6|librocblas4)=' "$root/.packages" | tee "$out/versions.txt"
   negative=fail
 fi
 compile attention attention

@@ -10,7 +10,8 @@
 #                                                     an older C library, which newer ones take; a build in ROOT would
 #                                                     need compiler and headers there, and be another program.
 #
-# A PACKAGE may be a pattern (libonnxruntime[0-9.]+: the newest of that name); files of $EXCLUDE (patterns of tar) are left out.
+# A PACKAGE may be a pattern (libonnxruntime[0-9.]+: the newest of that name); files of $EXCLUDE (patterns of tar, one a line) are left
+# out.
 # Exit status: 0 done, or COMMAND's; 1 with the reason as one line on stdout.
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
@@ -46,14 +47,11 @@ END
 
 # unpack ROOT DEBS: the files of all packages in ROOT, with the names that Debian's base-files and ldconfig would add.
 unpack() {
-  exclude='--exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/locale'
-  for pattern in ${EXCLUDE:-}; do exclude="$exclude --exclude=$pattern"; done
   for name in usr/lib64 usr/bin usr/sbin etc proc sys dev tmp work; do mkdir -p "$1/$name"; done
   chmod 1777 "$1/tmp"
   for name in lib lib64 bin sbin; do ln -s usr/$name "$1/$name"; done
   for deb in "$2"/*.deb; do
-    # shellcheck disable=SC2086 # patterns of their own
-    dpkg --fsys-tarfile "$deb" | tar -x --no-same-owner --keep-directory-symlink $exclude -C "$1"
+    dpkg --fsys-tarfile "$deb" | tar -x --no-same-owner --keep-directory-symlink -X "$2/left_out" -C "$1"
   done
   ldconfig -r "$1"
 }
@@ -79,6 +77,7 @@ make_root() {
   sed -n "s/^'[^']*' \([^_]*\)_\([^_]*\)_.*/\1=\2/p" "$apt/uris" | sed 's/%3a/:/' >"$apt/packages"
   (cd "$apt/debs" && xargs apt-get -c "$apt/apt.conf" -qq download <"$apt/packages") >"$apt/log" 2>&1 ||
     cannot "packages of Debian $suite: $(tail -n 1 "$apt/log")"
+  printf '%s\n' './usr/share/doc' './usr/share/man' './usr/share/locale' "${EXCLUDE:-}" >"$apt/debs/left_out"
   rm -rf "$root.new" "$root"
   unpack "$root.new" "$apt/debs" >"$apt/log" 2>&1 || cannot "packages cannot be unpacked: $(tail -n 1 "$apt/log")"
   cp "$apt/packages" "$root.new/.packages"
