@@ -1,5 +1,6 @@
 /* What half precision costs, and which kernels ran: sections that only some packages have. */
 #include <math.h>
+#include <string.h>
 
 #include "report/page_parts.h"
 
@@ -57,9 +58,61 @@ static void put_row(const assay_view_row *row, size_t r, const assay_view_head *
   assay_sink_put(sink, "</tr>\n");
 }
 
+/* Squared errors of a model's heads on a runtime, added up over its cases: those heads only that
+ * every arithmetic can be compared for. */
+typedef struct pool {
+  int64_t n_heads, n_nearest[ASSAY_N_PRECISION_KINDS];
+  double runtime, arithmetic[ASSAY_N_PRECISION_KINDS], left[ASSAY_N_PRECISION_KINDS];
+} pool;
+
+static void add_head(const assay_view_head *head, pool *sum) {
+  if (!is_comparable(head->f64) || !(head->f64->rmse > 0)) return;
+  for (int k = 0; k < ASSAY_N_PRECISION_KINDS; k++) {
+    const assay_view_precision *one = &head->precision[k];
+    if (!one->has_error || !is_comparable(one->runtime)) return;
+  }
+  double n = (double)head->f64->n_finite_pairs;
+  int best = nearest(head);
+  sum->n_heads++;
+  if (best >= 0) sum->n_nearest[best]++;
+  sum->runtime += n * head->f64->rmse * head->f64->rmse;
+  for (int k = 0; k < ASSAY_N_PRECISION_KINDS; k++) {
+    double left = head->precision[k].runtime->rmse;
+    sum->arithmetic[k] += n * head->precision[k].rmse * head->precision[k].rmse;
+    sum->left[k] += n * left * left;
+  }
+}
+
+/* All cases of the model and runtime of row `first`; rows of both lie together. */
+static size_t put_model(const assay_view *view, size_t first, assay_sink *sink) {
+  const assay_view_row *of = &view->rows[first];
+  pool sum = {0};
+  size_t r = first;
+  for (; r < view->n_rows && strcmp(view->rows[r].bundle, of->bundle) == 0 &&
+         strcmp(view->rows[r].runtime, of->runtime) == 0;
+       r++)
+    for (size_t h = 0; h < view->rows[r].n_heads; h++) add_head(&view->rows[r].heads[h], &sum);
+  for (int k = 0; k < ASSAY_N_PRECISION_KINDS && sum.n_heads > 0; k++) {
+    assay_sink_put(sink, "<tr>");
+    assay_page_text(sink, of->bundle);
+    assay_page_text(sink, of->runtime);
+    assay_page_text(sink, ASSAY_REFERENCE_KINDS[ASSAY_FIRST_PRECISION_KIND + k].words);
+    assay_page_cell(sink, assay_cell_count(sum.n_nearest[k]));
+    assay_page_cell(sink, assay_cell_count(sum.n_heads));
+    assay_page_cell(sink, share(sqrt(sum.arithmetic[k]), sqrt(sum.runtime)));
+    assay_page_cell(sink, assay_cell_ratio(1 - sum.left[k] / sum.runtime));
+    assay_sink_put(sink, "</tr>\n");
+  }
+  return r;
+}
+
 void assay_page_put_precision(const assay_view *view, assay_sink *sink) {
   if (!has_precision(view)) return;
   assay_sink_put(sink, "<section id=\"precision\"><h2>What half precision costs</h2>\n");
+  assay_page_table_begin(sink, "precision-models", "Which arithmetic each runtime computes in",
+                         "Model|Runtime|Arithmetic|#Nearest in|#Of heads|#Of its size|#In common");
+  for (size_t r = 0; r < view->n_rows;) r = put_model(view, r, sink);
+  assay_page_table_end(sink);
   assay_page_table_begin(sink, "precision", "Root mean square errors by head and arithmetic",
                          "Case|Model|Runtime|Head|Arithmetic|#Runtime vs FP64|#Arithmetic vs FP64|"
                          "#Of its size|#Runtime vs arithmetic|#In common|Computes so");
@@ -81,7 +134,8 @@ void assay_page_put_precision(const assay_view *view, assay_sink *sink) {
       "<em>In common</em> is the share of the runtime's squared error that both have: nearly all "
       "where the runtime computes so with sums in FP32. Where sums are rounded, a difference in "
       "the last place of an FP32 value is enough to make later roundings fall otherwise, and only "
-      "sizes can be compared.</p>"
+      "sizes can be compared. The first table adds up the squared errors of all cases and "
+      "heads.</p>"
       "</section>\n");
 }
 

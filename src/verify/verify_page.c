@@ -1,5 +1,4 @@
-/* The tables of the page. Only what the page writes is read: tables of one level, cells without
- * tables in them, attributes in double quotes. */
+/* What the page shows, against what was derived. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,168 +6,10 @@
 #include <string.h>
 
 #include "package/pairs.h"
-#include "verify/verify_report.h"
-
-#define CELL_BYTES  1024
-#define COLUMNS_MAX 32
-
-/* One cell, as a reader sees it and as it is exactly. */
-typedef struct page_cell {
-  char text[CELL_BYTES];  /* before the first <br> or <small>, without tags */
-  char small[CELL_BYTES]; /* behind it */
-  char title[CELL_BYTES]; /* attribute of the cell; "" without */
-} page_cell;
-
-typedef struct page_table {
-  char caption[256];
-  const char *at, *end; /* its rows that are still to be read */
-  char titles[COLUMNS_MAX][64];
-  size_t n_columns;
-} page_table;
-
-/* --- reading -------------------------------------------------------------------------------------
- */
-
-static const char *find(const char *at, const char *end, const char *part) {
-  size_t n = strlen(part);
-  while ((size_t)(end - at) >= n) {
-    at = memchr(at, part[0], (size_t)(end - at) - n + 1);
-    if (at == NULL || memcmp(at, part, n) == 0) return at;
-    at++;
-  }
-  return NULL;
-}
-
-/* One character of HTML text; *at moves on. */
-static char next_char(const char **at) {
-  static const struct {
-    const char *entity;
-    char c;
-  } entities[] = {{"&amp;", '&'},  {"&lt;", '<'},   {"&gt;", '>'},
-                  {"&quot;", '"'}, {"&#39;", '\''}, {"&nbsp;", ' '}};
-  for (size_t i = 0; i < sizeof entities / sizeof entities[0]; i++) {
-    size_t n = strlen(entities[i].entity);
-    if (strncmp(*at, entities[i].entity, n) != 0) continue;
-    *at += n;
-    return entities[i].c;
-  }
-  return *(*at)++;
-}
-
-/* Text from `at` to `end` without tags. */
-void assay_verify_page_plain(const char *at, const char *end, char *out, size_t out_bytes) {
-  size_t n = 0;
-  while (at < end && n + 1 < out_bytes) {
-    if (*at == '<') {
-      const char *close = strchr(at, '>');
-      at = close != NULL && close < end ? close + 1 : end;
-      continue;
-    }
-    out[n++] = next_char(&at);
-  }
-  out[n] = '\0';
-}
-
-/* A cell that begins at '<'; returns where it ends. */
-static const char *read_cell(const char *at, const char *end, page_cell *out) {
-  const char *open = find(at, end, ">");
-  bool heading = strncmp(at, "<th", 3) == 0;
-  const char *close = open != NULL ? find(open, end, heading ? "</th>" : "</td>") : NULL;
-  *out = (page_cell){0};
-  if (close == NULL) return end;
-  const char *title = find(at, open, " title=\"");
-  if (title != NULL) {
-    title += strlen(" title=\"");
-    const char *stop = strchr(title, '"');
-    assay_verify_page_plain(title, stop != NULL && stop < open ? stop : open, out->title,
-                            sizeof out->title);
-  }
-  const char *small = find(open, close, "<br>"), *other = find(open, close, "<small>");
-  if (small == NULL || (other != NULL && other < small)) small = other;
-  assay_verify_page_plain(open + 1, small != NULL ? small : close, out->text, sizeof out->text);
-  if (small != NULL) assay_verify_page_plain(small, close, out->small, sizeof out->small);
-  return close + strlen("</th>");
-}
-
-/* The next table of that class behind *at. */
-static bool next_table(const char **at, const char *class_name, page_table *out) {
-  char open[64];
-  snprintf(open, sizeof open, "<table class=\"%s\">", class_name);
-  const char *begin = strstr(*at, open), *end = begin != NULL ? strstr(begin, "</table>") : NULL;
-  const char *head = end != NULL ? find(begin, end, "<thead>") : NULL;
-  const char *body = head != NULL ? find(head, end, "<tbody>") : NULL;
-  *out = (page_table){0};
-  if (body == NULL) return false;
-  const char *caption = find(begin, head, "<caption>");
-  const char *caption_end = caption != NULL ? find(caption, head, "</caption>") : NULL;
-  if (caption_end != NULL)
-    assay_verify_page_plain(caption, caption_end, out->caption, sizeof out->caption);
-  for (const char *th = find(head, body, "<th "); th != NULL && out->n_columns < COLUMNS_MAX;
-       th = find(th, body, "<th ")) {
-    page_cell cell;
-    th = read_cell(th, body, &cell);
-    snprintf(out->titles[out->n_columns++], sizeof out->titles[0], "%.63s", cell.text);
-  }
-  out->at = body;
-  out->end = end;
-  *at = end;
-  return true;
-}
-
-/* The next row's cells. */
-static bool next_row(page_table *table, page_cell *cells, size_t *out_n) {
-  const char *row = find(table->at, table->end, "<tr>");
-  const char *end = row != NULL ? find(row, table->end, "</tr>") : NULL;
-  *out_n = 0;
-  if (end == NULL) return false;
-  const char *at = row + strlen("<tr>");
-  while (at < end && *out_n < COLUMNS_MAX &&
-         (strncmp(at, "<td", 3) == 0 || strncmp(at, "<th", 3) == 0))
-    at = read_cell(at, end, &cells[(*out_n)++]);
-  table->at = end;
-  return true;
-}
-
-static const char *text_under(const page_table *table, const page_cell *cells, size_t n,
-                              const char *title) {
-  for (size_t i = 0; i < n && i < table->n_columns; i++)
-    if (strcmp(table->titles[i], title) == 0) return cells[i].text;
-  return "";
-}
+#include "verify/verify_page_table.h"
 
 /* --- cells ---------------------------------------------------------------------------------------
  */
-
-static void check(const assay_verify_place *at, const char *what, const assay_verify_cell *cell,
-                  bool holds, const char *found) {
-  char expected[640];
-  assay_verify_cell_show(cell, expected, sizeof expected);
-  assay_verify_holds(at, what, holds, expected, found);
-}
-
-/* The page says "absent" behind its dash. */
-static bool is_absent(const char *text) {
-  return strncmp(text, "–", strlen("–")) == 0;
-}
-
-/* A figure with its exact value as the title, or a whole number or a word without one. */
-static void check_figure(const assay_verify_place *at, const char *what, const page_cell *found,
-                         const assay_verify_cell *cell) {
-  if (cell->kind == ASSAY_VERIFY_CELL_UNKNOWN) return;
-  if (cell->kind == ASSAY_VERIFY_CELL_ABSENT) {
-    check(at, what, cell, is_absent(found->text) || found->text[0] == '\0', found->text);
-    return;
-  }
-  check(at, what, cell, assay_verify_cell_is_read(cell, found->text), found->text);
-  bool exact_behind = cell->kind == ASSAY_VERIFY_CELL_REAL ||
-                      cell->kind == ASSAY_VERIFY_CELL_TIME || cell->kind == ASSAY_VERIFY_CELL_SIZE;
-  if (!exact_behind) return;
-  char exact[64];
-  snprintf(exact, sizeof exact, "%.60s", found->title);
-  char *unit = strstr(exact, cell->kind == ASSAY_VERIFY_CELL_SIZE ? " bytes" : " ns");
-  if (unit != NULL) *unit = '\0';
-  check(at, what, cell, assay_verify_cell_is_exact(cell, exact), found->title);
-}
 
 static void get_column(const assay_verify_row *row, const char *name, assay_verify_cell *out) {
   *out = (assay_verify_cell){0};
@@ -178,7 +19,7 @@ static void get_column(const assay_verify_row *row, const char *name, assay_veri
 /* In milliseconds, without saying so. */
 static bool reads_ms(const assay_verify_cell *cell, const char *text) {
   char with_unit[96];
-  if (cell->kind == ASSAY_VERIFY_CELL_ABSENT) return is_absent(text);
+  if (cell->kind == ASSAY_VERIFY_CELL_ABSENT) return assay_verify_page_is_absent(text);
   snprintf(with_unit, sizeof with_unit, "%.80s ms", text);
   return assay_verify_cell_is_read(cell, with_unit);
 }
@@ -195,8 +36,8 @@ static bool split_interval(const char *text, char low[64], char high[64]) {
 }
 
 /* "8.226" over "[8.128, 8.450]", with "8226382.5 ns, 95 % interval [8127861, 8450179] ns". */
-static void check_percentile(const assay_verify_place *at, const char *p, const page_cell *found,
-                             const assay_verify_row *row) {
+static void check_percentile(const assay_verify_place *at, const char *p,
+                             const assay_verify_page_cell *found, const assay_verify_row *row) {
   char name[16], low_name[24], high_name[24], low[64] = "", high[64] = "";
   assay_verify_cell value, low_cell, high_cell;
   snprintf(name, sizeof name, "%.3s_ns", p);
@@ -206,33 +47,37 @@ static void check_percentile(const assay_verify_place *at, const char *p, const 
   get_column(row, low_name, &low_cell);
   get_column(row, high_name, &high_cell);
   if (value.kind != ASSAY_VERIFY_CELL_TIME) {
-    check_figure(at, name, found, &value);
+    assay_verify_page_figure(at, name, found, &value);
     return;
   }
-  check(at, name, &value, reads_ms(&value, found->text), found->text);
+  assay_verify_page_holds(at, name, &value, reads_ms(&value, found->text), found->text);
   char *end = NULL;
   double exact = strtod(found->title, &end);
   char text[64];
   snprintf(text, sizeof text, "%.17g", exact);
-  check(at, name, &value, end != found->title && assay_verify_cell_is_exact(&value, text),
-        found->title);
+  assay_verify_page_holds(at, name, &value,
+                          end != found->title && assay_verify_cell_is_exact(&value, text),
+                          found->title);
   bool split = split_interval(end, low, high);
-  check(at, low_name, &low_cell, split && assay_verify_cell_is_exact(&low_cell, low), found->title);
-  check(at, high_name, &high_cell, split && assay_verify_cell_is_exact(&high_cell, high),
-        found->title);
+  assay_verify_page_holds(at, low_name, &low_cell,
+                          split && assay_verify_cell_is_exact(&low_cell, low), found->title);
+  assay_verify_page_holds(at, high_name, &high_cell,
+                          split && assay_verify_cell_is_exact(&high_cell, high), found->title);
   split = split_interval(found->small, low, high);
-  check(at, low_name, &low_cell, split && reads_ms(&low_cell, low), found->small);
-  check(at, high_name, &high_cell, split && reads_ms(&high_cell, high), found->small);
+  assay_verify_page_holds(at, low_name, &low_cell, split && reads_ms(&low_cell, low), found->small);
+  assay_verify_page_holds(at, high_name, &high_cell, split && reads_ms(&high_cell, high),
+                          found->small);
 }
 
 /* "pass" over "245 of 245"; the table of placements has these in columns of their own. */
-static void check_placed(const assay_verify_place *at, const page_cell *found,
+static void check_placed(const assay_verify_place *at, const assay_verify_page_cell *found,
                          const assay_verify_row *row) {
   assay_verify_cell word, on, of;
   get_column(row, "placement", &word);
   get_column(row, "n_on_provider", &on);
   get_column(row, "n_compute", &of);
-  check(at, "Placement", &word, assay_verify_cell_is_read(&word, found->text), found->text);
+  assay_verify_page_holds(at, "Placement", &word, assay_verify_cell_is_read(&word, found->text),
+                          found->text);
   if (on.kind != ASSAY_VERIFY_CELL_COUNT || found->small[0] == '\0') return;
   char expected[64];
   snprintf(expected, sizeof expected, "%" PRId64 " of %" PRId64, on.count, of.count);
@@ -240,7 +85,7 @@ static void check_placed(const assay_verify_place *at, const page_cell *found,
 }
 
 /* "momentum" over "[0,24,4] vs f32", with "got -0.17, reference -0.18". */
-static void check_where(const assay_verify_place *at, const page_cell *found,
+static void check_where(const assay_verify_place *at, const assay_verify_page_cell *found,
                         const assay_verify_row *row) {
   assay_verify_cell head, index;
   get_column(row, "worst_head", &head);
@@ -250,7 +95,8 @@ static void check_where(const assay_verify_place *at, const page_cell *found,
   char place[256], expected[640];
   assay_verify_index_text(c->shape, index.count, place, sizeof place);
   snprintf(expected, sizeof expected, "%s vs %s", place, row->worst->reference);
-  check(at, "Worst element", &head, assay_verify_cell_is_exact(&head, found->text), found->text);
+  assay_verify_page_holds(at, "Worst element", &head,
+                          assay_verify_cell_is_exact(&head, found->text), found->text);
   assay_verify_text(at, "Worst element", found->small, expected);
   const assay_result_point *point =
       c->n_class_mismatch > 0 ? &c->first_class_mismatch : &c->max_tol_at;
@@ -261,22 +107,8 @@ static void check_where(const assay_verify_place *at, const page_cell *found,
 /* --- rows ----------------------------------------------------------------------------------------
  */
 
-static const assay_verify_row *row_of(const assay_verify_place *above, const page_table *table,
-                                      const page_cell *cells, size_t n,
-                                      const assay_verify_rows *rows, assay_verify_place *out_at) {
-  const char *runtime = text_under(table, cells, n, "Runtime");
-  const char *bundle = text_under(table, cells, n, "Model");
-  const char *case_name = text_under(table, cells, n, "Case");
-  const assay_verify_row *row = assay_verify_rows_find(rows, runtime, bundle, case_name);
-  *out_at = *above;
-  snprintf(out_at->within, sizeof out_at->within, "%.100s / %.100s / %.100s: ", runtime, bundle,
-           case_name);
-  assay_verify_holds(out_at, "row", row != NULL, "a case of the campaign", "another one");
-  return row;
-}
-
 static void check_cell_of_row(const assay_verify_place *at, const char *title,
-                              const page_cell *found, const assay_verify_row *row) {
+                              const assay_verify_page_cell *found, const assay_verify_row *row) {
   const assay_verify_column *column = assay_verify_column_of_title(title);
   bool percentile = title[0] == 'p' && isdigit((unsigned char)title[1]);
   assay_verify_cell cell = {0};
@@ -288,19 +120,19 @@ static void check_cell_of_row(const assay_verify_place *at, const char *title,
     check_where(at, found, row);
   } else if (column != NULL) {
     column->get(row, &cell);
-    check_figure(at, title, found, &cell);
+    assay_verify_page_figure(at, title, found, &cell);
   }
 }
 
 static void check_rows(const assay_verify_place *at, const char *html, const char *class_name,
                        const assay_verify_rows *rows) {
-  page_table table;
-  page_cell cells[COLUMNS_MAX];
+  assay_verify_page_table table;
+  assay_verify_page_cell cells[ASSAY_VERIFY_PAGE_COLUMNS];
   size_t n = 0;
-  while (next_table(&html, class_name, &table))
-    while (next_row(&table, cells, &n)) {
+  while (assay_verify_page_next_table(&html, class_name, &table))
+    while (assay_verify_page_next_row(&table, cells, &n)) {
       assay_verify_place here;
-      const assay_verify_row *row = row_of(at, &table, cells, n, rows, &here);
+      const assay_verify_row *row = assay_verify_page_row_of(at, &table, cells, n, rows, &here);
       for (size_t i = 0; row != NULL && i < n && i < table.n_columns; i++)
         check_cell_of_row(&here, table.titles[i], &cells[i], row);
     }
@@ -338,16 +170,17 @@ static const assay_verify_comparison *judged_by(const assay_verify_row *row, con
 }
 
 /* "3 of 90" with what may be behind it. */
-static void check_share(const assay_verify_place *at, const char *title, const page_cell *found,
-                        int64_t part, int64_t whole, double value) {
+static void check_share(const assay_verify_place *at, const char *title,
+                        const assay_verify_page_cell *found, int64_t part, int64_t whole,
+                        double value) {
   char expected[96], detail[64];
   snprintf(expected, sizeof expected, "%" PRId64 " of %" PRId64, part, whole);
   size_t n = strlen(found->text);
-  char text[CELL_BYTES];
+  char text[ASSAY_VERIFY_PAGE_CELL_BYTES];
   snprintf(text, sizeof text, "%s", found->text);
   while (n > 0 && text[n - 1] == ' ') text[--n] = '\0';
   if (whole == 0) {
-    assay_verify_holds(at, title, is_absent(text), "nothing", text);
+    assay_verify_holds(at, title, assay_verify_page_is_absent(text), "nothing", text);
     return;
   }
   assay_verify_text(at, title, text, expected);
@@ -357,8 +190,9 @@ static void check_share(const assay_verify_place *at, const char *title, const p
   assay_verify_text(at, title, number != NULL ? number + 1 : "", detail);
 }
 
-static void check_head_cell(const assay_verify_place *at, const char *title, const page_cell *found,
-                            const assay_verify_row *row, const char *head) {
+static void check_head_cell(const assay_verify_place *at, const char *title,
+                            const assay_verify_page_cell *found, const assay_verify_row *row,
+                            const char *head) {
   const assay_verify_comparison *main = judged_by(row, head);
   for (size_t i = 0; i < sizeof head_columns / sizeof head_columns[0]; i++) {
     if (strcmp(title, head_columns[i].title) != 0) continue;
@@ -368,7 +202,7 @@ static void check_head_cell(const assay_verify_place *at, const char *title, con
             : main;
     assay_verify_cell cell = {0};
     if (c != NULL) (void)assay_verify_head_cell(c, &c->figures, head_columns[i].member, &cell);
-    check_figure(at, title, found, &cell);
+    assay_verify_page_figure(at, title, found, &cell);
   }
   if (main == NULL) return;
   const assay_result_comparison *f = &main->figures;
@@ -385,127 +219,25 @@ static void check_head_cell(const assay_verify_place *at, const char *title, con
     if (row->references->has[i])
       cell =
           (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_REAL, .real = row->references->max_abs[i]};
-    check_figure(at, title, found, &cell);
+    assay_verify_page_figure(at, title, found, &cell);
   }
 }
 
 static void check_heads(const assay_verify_place *at, const char *html,
                         const assay_verify_rows *rows) {
-  page_table table;
-  page_cell cells[COLUMNS_MAX];
+  assay_verify_page_table table;
+  assay_verify_page_cell cells[ASSAY_VERIFY_PAGE_COLUMNS];
   size_t n = 0;
-  while (next_table(&html, "heads", &table))
-    while (next_row(&table, cells, &n)) {
+  while (assay_verify_page_next_table(&html, "heads", &table))
+    while (assay_verify_page_next_row(&table, cells, &n)) {
       assay_verify_place here;
-      const assay_verify_row *row = row_of(at, &table, cells, n, rows, &here);
+      const assay_verify_row *row = assay_verify_page_row_of(at, &table, cells, n, rows, &here);
       if (row == NULL || row->timing == NULL || !row->timing->has_numbers) continue;
-      const char *head = text_under(&table, cells, n, "Head");
+      const char *head = assay_verify_page_text_under(&table, cells, n, "Head");
       size_t used = strlen(here.within);
       snprintf(here.within + used, sizeof here.within - used, "%.60s: ", head);
       for (size_t i = 0; i < n && i < table.n_columns; i++)
         check_head_cell(&here, table.titles[i], &cells[i], row, head);
-    }
-}
-
-/* --- precision -----------------------------------------------------------------------------------
- */
-
-static void set_cell(assay_verify_cell *out, double value) {
-  *out = (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_REAL,
-                             .real = value,
-                             .bound = assay_verify_ulps(value, ASSAY_VERIFY_SUM_ULPS)};
-}
-
-/* The words of the page for each arithmetic. */
-static const char *const precision_words[ASSAY_VERIFY_N_PRECISIONS] = {
-    "FP16, sums in FP32", "FP16, sums in FP16", "FP32, stored in FP16"};
-
-/* One head of one row, in one arithmetic. */
-typedef struct precision_line {
-  const assay_verify_comparison *f64, *runtime; /* the runtime against each; NULL: not compared */
-  bool has_error;
-  double rmse;     /* of the arithmetic against FP64 */
-  bool is_nearest; /* of those that differ */
-} precision_line;
-
-static bool get_precision_line(const assay_verify_row *row, const char *head, const char *words,
-                               precision_line *out) {
-  int which = -1;
-  bool differ = false;
-  double least = 0;
-  const assay_verify_comparison *nearest = NULL;
-  for (int k = 0; k < ASSAY_VERIFY_N_PRECISIONS; k++) {
-    const assay_verify_comparison *c =
-        assay_verify_row_comparison(row, head, ASSAY_VERIFY_PRECISIONS[k]);
-    if (strcmp(precision_words[k], words) == 0) which = k;
-    if (c == NULL) continue;
-    differ |= nearest != NULL && c->figures.rmse != least;
-    if (nearest == NULL || c->figures.rmse < least) nearest = c, least = c->figures.rmse;
-  }
-  if (which < 0) return false;
-  *out = (precision_line){
-      .f64 = assay_verify_row_comparison(row, head, "f64"),
-      .runtime = assay_verify_row_comparison(row, head, ASSAY_VERIFY_PRECISIONS[which]),
-  };
-  out->is_nearest = differ && out->runtime == nearest;
-  for (size_t i = 0; row->references != NULL && i < row->manifest->n_heads; i++) {
-    if (strcmp(row->manifest->heads[i].name, head) != 0) continue;
-    out->has_error = row->references->precision[i].has[which];
-    out->rmse = row->references->precision[i].rmse[which];
-  }
-  return true;
-}
-
-static void check_precision_cell(const assay_verify_place *at, const char *title,
-                                 const page_cell *found, const precision_line *line) {
-  assay_verify_cell cell = {0};
-  double error = line->f64 != NULL ? line->f64->figures.rmse : 0;
-  if (strcmp(title, "Runtime vs FP64") == 0) {
-    if (line->f64 != NULL) set_cell(&cell, error);
-  } else if (strcmp(title, "Arithmetic vs FP64") == 0) {
-    if (line->has_error) set_cell(&cell, line->rmse);
-  } else if (strcmp(title, "Of its size") == 0) {
-    if (line->has_error && error > 0) {
-      set_cell(&cell, line->rmse / error);
-      cell.bound = assay_verify_ulps(cell.real, 2 * ASSAY_VERIFY_SUM_ULPS);
-    }
-  } else if (strcmp(title, "Runtime vs arithmetic") == 0) {
-    if (line->runtime != NULL) set_cell(&cell, line->runtime->figures.rmse);
-  } else if (strcmp(title, "In common") == 0) {
-    if (line->runtime != NULL && error > 0) {
-      double ratio = line->runtime->figures.rmse / error;
-      set_cell(&cell, 1 - ratio * ratio);
-      cell.bound = assay_verify_ulps(1 + ratio * ratio, 4 * ASSAY_VERIFY_SUM_ULPS);
-    }
-  } else if (strcmp(title, "Computes so") == 0) {
-    bool holds = line->is_nearest ? strcmp(found->text, "nearest") == 0 : is_absent(found->text);
-    assay_verify_holds(at, title, holds, line->is_nearest ? "nearest" : "none", found->text);
-    return;
-  } else {
-    return;
-  }
-  check_figure(at, title, found, &cell);
-}
-
-static void check_precision(const assay_verify_place *at, const char *html,
-                            const assay_verify_rows *rows) {
-  page_table table;
-  page_cell cells[COLUMNS_MAX];
-  size_t n = 0;
-  while (next_table(&html, "precision", &table))
-    while (next_row(&table, cells, &n)) {
-      assay_verify_place here;
-      const assay_verify_row *row = row_of(at, &table, cells, n, rows, &here);
-      if (row == NULL || row->timing == NULL || !row->timing->has_numbers) continue;
-      precision_line line;
-      if (!get_precision_line(row, text_under(&table, cells, n, "Head"),
-                              text_under(&table, cells, n, "Arithmetic"), &line)) {
-        assay_verify_holds(&here, "Arithmetic", false, "one that the evaluator knows",
-                           text_under(&table, cells, n, "Arithmetic"));
-        continue;
-      }
-      for (size_t i = 0; i < n && i < table.n_columns; i++)
-        check_precision_cell(&here, table.titles[i], &cells[i], &line);
     }
 }
 
@@ -514,23 +246,25 @@ static void check_precision(const assay_verify_place *at, const char *html,
 
 static void check_kernels(const assay_verify_place *at, const char *html,
                           const assay_verify_rows *rows) {
-  page_table table;
-  page_cell cells[COLUMNS_MAX];
+  assay_verify_page_table table;
+  assay_verify_page_cell cells[ASSAY_VERIFY_PAGE_COLUMNS];
   size_t n = 0;
-  while (next_table(&html, "kernels", &table))
-    while (next_row(&table, cells, &n)) {
+  while (assay_verify_page_next_table(&html, "kernels", &table))
+    while (assay_verify_page_next_row(&table, cells, &n)) {
       assay_verify_place here;
       char text[32];
-      const assay_verify_row *row = row_of(at, &table, cells, n, rows, &here);
+      const assay_verify_row *row = assay_verify_page_row_of(at, &table, cells, n, rows, &here);
       if (row == NULL || row->placement == NULL) continue;
       const assay_result_kernels *kernels =
           &row->placement->found.kernels; /* checked with its run */
-      assay_verify_text(&here, "Kernels", text_under(&table, cells, n, "Kernels"),
+      assay_verify_text(&here, "Kernels", assay_verify_page_text_under(&table, cells, n, "Kernels"),
                         kernels->verdict);
       snprintf(text, sizeof text, "%" PRId64, kernels->expected);
-      assay_verify_text(&here, "Expected", text_under(&table, cells, n, "Expected"), text);
+      assay_verify_text(&here, "Expected",
+                        assay_verify_page_text_under(&table, cells, n, "Expected"), text);
       snprintf(text, sizeof text, "%" PRId64, kernels->found);
-      assay_verify_text(&here, "Found", text_under(&table, cells, n, "Found"), text);
+      assay_verify_text(&here, "Found", assay_verify_page_text_under(&table, cells, n, "Found"),
+                        text);
     }
 }
 
@@ -559,9 +293,9 @@ static void set_of_side(const assay_verify_rows *rows, const assay_pairs_side *s
 
 /* Figures of compare/pairs.json are derived by verify_pairs.c; here the page is held against them.
  */
-static void check_pair_cell(const assay_verify_place *at, const char *title, const page_cell *found,
-                            const assay_verify_rows *rows, const assay_pair *pair,
-                            const assay_result_comparison *c) {
+static void check_pair_cell(const assay_verify_place *at, const char *title,
+                            const assay_verify_page_cell *found, const assay_verify_rows *rows,
+                            const assay_pair *pair, const assay_result_comparison *c) {
   const char *name = pair->case_name, *head = c->head;
   const assay_pairs_nearer *nearer = NULL;
   assay_verify_cell cell = {0};
@@ -582,7 +316,7 @@ static void check_pair_cell(const assay_verify_place *at, const char *title, con
     if (strcmp(title, counts[i].title) != 0) continue;
     if (counts[i].there)
       cell = (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_COUNT, .count = counts[i].count};
-    check_figure(at, title, found, &cell);
+    assay_verify_page_figure(at, title, found, &cell);
     return;
   }
   if (strcmp(title, "A-FP32") == 0 || strcmp(title, "over A") == 0)
@@ -600,24 +334,25 @@ static void check_pair_cell(const assay_verify_place *at, const char *title, con
         (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_REAL, .real = c->argmax_changed_max_margin};
   else
     is_known = strcmp(title, "A-B") == 0 || strcmp(title, "margin") == 0;
-  if (is_known) check_figure(at, title, found, &cell);
+  if (is_known) assay_verify_page_figure(at, title, found, &cell);
 }
 
 static void check_pairs(const assay_verify_place *at, const char *html,
                         const assay_verify_rows *rows) {
-  page_table table;
-  page_cell cells[COLUMNS_MAX];
+  assay_verify_page_table table;
+  assay_verify_page_cell cells[ASSAY_VERIFY_PAGE_COLUMNS];
   assay_pairs pairs = {0};
   size_t n = 0;
   if (rows->n == 0 || !assay_pairs_are_there(rows->items[0].scene->path) ||
       assay_pairs_read(rows->items[0].scene->path, &pairs, NULL))
     return; /* what is wrong with the file is said of itself */
-  while (next_table(&html, "pairs", &table))
-    while (next_row(&table, cells, &n)) {
+  while (assay_verify_page_next_table(&html, "pairs", &table))
+    while (assay_verify_page_next_row(&table, cells, &n)) {
       assay_verify_place here = *at;
-      const char *head = text_under(&table, cells, n, "Head");
-      const assay_pair *pair = find_pair(&pairs, text_under(&table, cells, n, "Model"),
-                                         text_under(&table, cells, n, "Case"));
+      const char *head = assay_verify_page_text_under(&table, cells, n, "Head");
+      const assay_pair *pair =
+          find_pair(&pairs, assay_verify_page_text_under(&table, cells, n, "Model"),
+                    assay_verify_page_text_under(&table, cells, n, "Case"));
       const assay_result_comparison *c = NULL;
       for (size_t i = 0; pair != NULL && i < pair->n_comparisons; i++)
         if (strcmp(pair->comparisons[i].head, head) == 0) c = &pair->comparisons[i];
@@ -674,36 +409,36 @@ static bool sum_up(const assay_verify_rows *rows, const char *runtime, const cha
 }
 
 static void check_worst_figure(const assay_verify_place *at, const char *title,
-                               const page_cell *found, const assay_verify_row *worst,
+                               const assay_verify_page_cell *found, const assay_verify_row *worst,
                                const char *column) {
   assay_verify_cell cell = {0};
   if (worst != NULL) get_column(worst, column, &cell);
-  check_figure(at, title, found, &cell);
+  assay_verify_page_figure(at, title, found, &cell);
 }
 
 /* "8.226 ms" or "8.226 ms – 9.1 ms". */
-static void check_range(const assay_verify_place *at, const char *title, const page_cell *found,
-                        const group *g) {
-  char low[CELL_BYTES], high[CELL_BYTES];
+static void check_range(const assay_verify_place *at, const char *title,
+                        const assay_verify_page_cell *found, const group *g) {
+  char low[ASSAY_VERIFY_PAGE_CELL_BYTES], high[ASSAY_VERIFY_PAGE_CELL_BYTES];
   assay_verify_cell cell = {0};
   snprintf(low, sizeof low, "%.1000s", found->text);
   char *dash = strstr(low, " – ");
   snprintf(high, sizeof high, "%.1000s", dash != NULL ? dash + strlen(" – ") : low);
   if (dash != NULL) *dash = '\0';
   if (g->fastest == NULL) {
-    check_figure(at, title, found, &cell);
+    assay_verify_page_figure(at, title, found, &cell);
     return;
   }
   get_column(g->fastest, "p50_ns", &cell);
-  check(at, title, &cell, assay_verify_cell_is_read(&cell, low), found->text);
+  assay_verify_page_holds(at, title, &cell, assay_verify_cell_is_read(&cell, low), found->text);
   get_column(g->slowest, "p50_ns", &cell);
-  check(at, title, &cell, assay_verify_cell_is_read(&cell, high), found->text);
+  assay_verify_page_holds(at, title, &cell, assay_verify_cell_is_read(&cell, high), found->text);
 }
 
 /* "momentum in b1-n100 at [0,24,4], against f32", and what follows where nothing can be compared.
  */
 static void check_place_of_worst(const assay_verify_place *at, const char *title,
-                                 const page_cell *found, const assay_verify_row *row) {
+                                 const assay_verify_page_cell *found, const assay_verify_row *row) {
   char expected[1024] = "nothing was compared", place[256] = "";
   if (row != NULL && row->worst != NULL) {
     assay_verify_cell index;
@@ -714,15 +449,15 @@ static void check_place_of_worst(const assay_verify_place *at, const char *title
              row->case_name, place[0] != '\0' ? " at " : "", place, row->worst->reference);
   }
   assay_verify_cell cell = {.kind = ASSAY_VERIFY_CELL_TEXT};
-  char text[CELL_BYTES];
+  char text[ASSAY_VERIFY_PAGE_CELL_BYTES];
   memcpy(text, found->text, sizeof text);
   if (place[0] == '\0' && strlen(text) > strlen(expected)) text[strlen(expected)] = '\0';
   snprintf(cell.text, sizeof cell.text, "%s", expected);
-  check(at, title, &cell, assay_verify_cell_is_exact(&cell, text), found->text);
+  assay_verify_page_holds(at, title, &cell, assay_verify_cell_is_exact(&cell, text), found->text);
 }
 
-static void check_summary_row(const assay_verify_place *at, const page_table *table,
-                              const page_cell *cells, size_t n, const group *g) {
+static void check_summary_row(const assay_verify_place *at, const assay_verify_page_table *table,
+                              const assay_verify_page_cell *cells, size_t n, const group *g) {
   char expected[64];
   snprintf(expected, sizeof expected, "%zu of %zu", g->n_passed, g->n);
   for (size_t i = 0; i < n && i < table->n_columns; i++) {
@@ -743,7 +478,7 @@ static void check_summary_row(const assay_verify_place *at, const page_table *ta
 static void check_common(const assay_verify_place *at, const char *title, const char *found,
                          const char *column, const assay_verify_rows *rows, const char *runtime,
                          const char *bundle) {
-  bool said = is_absent(found);
+  bool said = assay_verify_page_is_absent(found);
   for (size_t i = 0; i < rows->n && !said; i++) {
     const assay_verify_row *row = &rows->items[i];
     assay_verify_cell cell;
@@ -756,14 +491,14 @@ static void check_common(const assay_verify_place *at, const char *title, const 
 
 static void check_summary(const assay_verify_place *at, const char *html,
                           const assay_verify_rows *rows) {
-  page_table table;
-  page_cell cells[COLUMNS_MAX];
+  assay_verify_page_table table;
+  assay_verify_page_cell cells[ASSAY_VERIFY_PAGE_COLUMNS];
   size_t n = 0;
-  while (next_table(&html, "sum", &table))
-    while (next_row(&table, cells, &n)) {
-      const char *runtime = text_under(&table, cells, n, "Runtime");
-      const char *bundle = text_under(&table, cells, n, "Model");
-      const char *inputs = text_under(&table, cells, n, "Inputs");
+  while (assay_verify_page_next_table(&html, "sum", &table))
+    while (assay_verify_page_next_row(&table, cells, &n)) {
+      const char *runtime = assay_verify_page_text_under(&table, cells, n, "Runtime");
+      const char *bundle = assay_verify_page_text_under(&table, cells, n, "Model");
+      const char *inputs = assay_verify_page_text_under(&table, cells, n, "Inputs");
       group g;
       assay_verify_place here = *at;
       snprintf(here.within, sizeof here.within, "%.100s / %.100s / %.20s: ", runtime, bundle,
@@ -771,11 +506,12 @@ static void check_summary(const assay_verify_place *at, const char *html,
       if (!sum_up(rows, runtime, bundle, inputs, &g)) continue;
       assay_verify_holds(&here, "row", g.n > 0, "cases of the campaign", "others");
       check_summary_row(&here, &table, cells, n, &g);
-      check_common(&here, "Precision", text_under(&table, cells, n, "Precision"), "precision", rows,
-                   runtime, bundle);
-      check_common(&here, "Provider", text_under(&table, cells, n, "Provider"), "provider", rows,
-                   runtime, bundle);
-      check_common(&here, "ONNX Runtime", text_under(&table, cells, n, "ONNX Runtime"),
+      check_common(&here, "Precision", assay_verify_page_text_under(&table, cells, n, "Precision"),
+                   "precision", rows, runtime, bundle);
+      check_common(&here, "Provider", assay_verify_page_text_under(&table, cells, n, "Provider"),
+                   "provider", rows, runtime, bundle);
+      check_common(&here, "ONNX Runtime",
+                   assay_verify_page_text_under(&table, cells, n, "ONNX Runtime"),
                    "library_version", rows, runtime, bundle);
     }
 }
@@ -795,8 +531,8 @@ static const assay_verify_row *row_of_caption(const char *caption, const assay_v
   return NULL;
 }
 
-static void check_operator(const assay_verify_place *at, const page_table *table,
-                           const page_cell *cells, size_t n,
+static void check_operator(const assay_verify_place *at, const assay_verify_page_table *table,
+                           const assay_verify_page_cell *cells, size_t n,
                            const assay_result_placement_count *count, int64_t total_us) {
   for (size_t i = 0; i < n && i < table->n_columns; i++) {
     const char *title = table->titles[i];
@@ -807,25 +543,25 @@ static void check_operator(const assay_verify_place *at, const page_table *table
       assay_verify_text(at, title, cells[i].text, count->provider);
     } else if (strcmp(title, "Nodes") == 0 || strcmp(title, "Executions") == 0) {
       cell.count = title[0] == 'N' ? count->n_nodes : count->n_events;
-      check_figure(at, title, &cells[i], &cell);
+      assay_verify_page_figure(at, title, &cells[i], &cell);
     } else if (strcmp(title, "Host time") == 0) {
       cell = (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_TIME,
                                  .real = (double)count->duration_us * 1e3};
-      check_figure(at, title, &cells[i], &cell);
+      assay_verify_page_figure(at, title, &cells[i], &cell);
     } else if (strcmp(title, "Share of host time") == 0 && total_us > 0) {
       cell = (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_REAL,
                                  .real = (double)count->duration_us / (double)total_us};
-      check_figure(at, title, &cells[i], &cell);
+      assay_verify_page_figure(at, title, &cells[i], &cell);
     }
   }
 }
 
 static void check_operators(const assay_verify_place *at, const char *html,
                             const assay_verify_rows *rows) {
-  page_table table;
-  page_cell cells[COLUMNS_MAX];
+  assay_verify_page_table table;
+  assay_verify_page_cell cells[ASSAY_VERIFY_PAGE_COLUMNS];
   size_t n = 0;
-  while (next_table(&html, "ops", &table)) {
+  while (assay_verify_page_next_table(&html, "ops", &table)) {
     const assay_verify_row *row = row_of_caption(table.caption, rows);
     int64_t total_us = 0;
     assay_verify_place here = *at;
@@ -835,7 +571,7 @@ static void check_operators(const assay_verify_place *at, const char *html,
     const assay_result_placement *f = &row->placement->placement.figures;
     for (size_t i = 0; i < f->n_counts; i++) total_us += f->counts[i].duration_us;
     size_t i = 0;
-    for (; next_row(&table, cells, &n); i++)
+    for (; assay_verify_page_next_row(&table, cells, &n); i++)
       if (i < f->n_counts) check_operator(&here, &table, cells, n, &f->counts[i], total_us);
     assay_verify_int(&here, "rows", (int64_t)i, (int64_t)f->n_counts);
   }
@@ -867,7 +603,7 @@ static void end_of(const assay_result_process *p, char out[64]) {
 
 /* What the campaign wrote down of the process; recorded, so that the result is the evidence. */
 static void check_raw_cell(const assay_verify_scene *scene, const assay_verify_place *at,
-                           const char *title, const page_cell *found, const char *file,
+                           const char *title, const assay_verify_page_cell *found, const char *file,
                            const assay_verify_run *run) {
   const assay_result *result = &run->found;
   const assay_result_process *process = &result->process;
@@ -886,24 +622,25 @@ static void check_raw_cell(const assay_verify_scene *scene, const assay_verify_p
   if (!process->known) return;
   if (strcmp(title, "Elapsed") == 0) {
     cell = (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_TIME, .real = (double)process->elapsed_ns};
-    check_figure(at, title, found, &cell);
+    assay_verify_page_figure(at, title, found, &cell);
   } else if (strcmp(title, "Peak RSS (MiB)") == 0 && process->max_rss_bytes > 0) {
     char with_unit[64];
     cell = (assay_verify_cell){.kind = ASSAY_VERIFY_CELL_SIZE, .count = process->max_rss_bytes};
     snprintf(with_unit, sizeof with_unit, "%.50s MiB", found->text);
-    check(at, title, &cell, assay_verify_cell_is_read(&cell, with_unit), found->text);
+    assay_verify_page_holds(at, title, &cell, assay_verify_cell_is_read(&cell, with_unit),
+                            found->text);
     assay_verify_int(at, title, strtoll(found->title, NULL, 10), process->max_rss_bytes);
   }
 }
 
 static void check_raw(const assay_verify_scene *scene, const assay_verify_place *at,
                       const char *html, const assay_verify_rows *rows) {
-  page_table table;
-  page_cell cells[COLUMNS_MAX];
+  assay_verify_page_table table;
+  assay_verify_page_cell cells[ASSAY_VERIFY_PAGE_COLUMNS];
   size_t n = 0;
-  while (next_table(&html, "raw", &table))
-    while (next_row(&table, cells, &n)) {
-      const char *file = text_under(&table, cells, n, "File");
+  while (assay_verify_page_next_table(&html, "raw", &table))
+    while (assay_verify_page_next_row(&table, cells, &n)) {
+      const char *file = assay_verify_page_text_under(&table, cells, n, "File");
       const assay_verify_run *run = run_of_file(rows, file);
       assay_verify_place here = *at;
       snprintf(here.within, sizeof here.within, "%.200s: ", file);
@@ -934,8 +671,8 @@ static void check_links(const assay_verify_scene *scene, const assay_verify_plac
                         const char *html) {
   static const char middle[] = "\" title=\"SHA-256 ";
   const char *end = html + strlen(html);
-  for (const char *a = find(html, end, "<a href=\"../"); a != NULL;
-       a = find(a + 9, end, "<a href=\"../")) {
+  for (const char *a = assay_verify_page_find(html, end, "<a href=\"../"); a != NULL;
+       a = assay_verify_page_find(a + 9, end, "<a href=\"../")) {
     char file[1200], digest[80];
     const char *address = a + strlen("<a href=\""), *quote = strchr(address, '"');
     if (quote == NULL || strncmp(quote, middle, sizeof middle - 1) != 0) continue;
@@ -953,9 +690,10 @@ static void check_lists(const assay_verify_place *at, const char *html,
                         const assay_verify_rows *rows) {
   int64_t n_told = 0;
   const char *end = html + strlen(html);
-  for (const char *li = find(html, end, "<li>"); li != NULL; li = find(li + 4, end, "<li>")) {
+  for (const char *li = assay_verify_page_find(html, end, "<li>"); li != NULL;
+       li = assay_verify_page_find(li + 4, end, "<li>")) {
     char line[2304];
-    const char *close = find(li, end, "</li>");
+    const char *close = assay_verify_page_find(li, end, "</li>");
     assay_verify_page_plain(li, close != NULL ? close : end, line, sizeof line);
     if (strstr(line, "</") == NULL) n_told += assay_verify_line_check(at, line, rows);
   }
@@ -972,7 +710,7 @@ void assay_verify_page_check(const assay_verify_scene *scene, const assay_verify
   check_rows(at, html, "mems", rows);
   check_rows(at, html, "places", rows);
   check_heads(at, html, rows);
-  check_precision(at, html, rows);
+  assay_verify_page_precision(at, html, rows);
   check_kernels(at, html, rows);
   check_pairs(at, html, rows);
   check_summary(at, html, rows);
