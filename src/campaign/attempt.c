@@ -114,6 +114,31 @@ static assay_status run_child(attempt *a, const char *task_path, char *const *en
   return run_sampled(a, &child, out, err);
 }
 
+static bool was_cancelled(void *arg) {
+  const attempt *a = arg;
+  const assay_campaign_progress *progress = &a->plan->spec->progress;
+  return progress->cancelled != NULL && progress->cancelled(progress->arg);
+}
+
+assay_status attempt_run_worker(const attempt *a, const char *task_path, const char *folder,
+                                const char *talk_path, char *const *env, assay_child_result *out,
+                                assay_error *err) {
+  char parent[32];
+  attempt borrowed = *a; /* for the callbacks, which change nothing */
+  snprintf(parent, sizeof parent, "%lld", (long long)getpid());
+  const char *argv[] = {a->plan->worker_path, "worker", "--spec", task_path, "--out", folder,
+                        "--parent",           parent,   NULL};
+  const assay_child_spec child = {.argv = argv,
+                                  .env = (const char *const *)env,
+                                  .stdout_path = talk_path,
+                                  .stderr_path = talk_path,
+                                  .timeout_ns = a->plan->spec->timeout_ns,
+                                  .tick = on_tick,
+                                  .cancelled = was_cancelled,
+                                  .arg = &borrowed};
+  return assay_child_run(&child, out, err);
+}
+
 /* What the process is started with; a runtime that compiles gets an empty folder to keep it in. */
 static assay_status make_env(const attempt *a, char ***out, assay_error *err) {
   const assay_runtime_spec *runtime = &a->runtime->spec;
@@ -174,9 +199,9 @@ static assay_status judge_timing(attempt *a, assay_error *err) {
 static assay_status judge_placement(attempt *a, assay_error *err) {
   ASSAY_TRY(assay_judge_placement(a->folder, a->model_path, &a->runtime->spec,
                                   a->plan->spec->placement_runs, a->result, err));
-  return assay_judge_kernels(a->folder, &a->bundle->manifest, a->one, a->result->keys.model_sha256,
-                             &a->runtime->spec, a->plan->spec->placement_runs, &a->result->kernels,
-                             err);
+  return assay_judge_kernels(a->folder, &a->bundle->manifest, a->one,
+                             assay_result_executed(a->result), &a->runtime->spec,
+                             a->plan->spec->placement_runs, &a->result->kernels, err);
 }
 
 /* Files that a done worker left wrong make a failed run; only our own lack of memory is an error.
@@ -235,6 +260,7 @@ static assay_status open_repeat(const attempt *first, int64_t k, assay_result *s
   snprintf(name, sizeof name, "process-%lld", (long long)k);
   *scratch = (assay_result){.mode = first->result->mode,
                             .keys = first->result->keys,
+                            .graph = first->result->graph,
                             .placed = ASSAY_VERDICT_NOT_APPLICABLE};
   *out = *first;
   out->facts = (assay_worker_facts){0};
@@ -457,6 +483,8 @@ static assay_status make_in_folder(attempt *a, bool *out_cancelled, assay_error 
     ASSAY_TRY(attempt_end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_START, why.text, err));
     return write_result(a, err);
   }
+  ASSAY_TRY(attempt_specialise(a, out_cancelled, err));
+  if (*out_cancelled) return ASSAY_OK;
   ASSAY_TRY(start_worker(a, &child, err));
   *out_cancelled = child.was_cancelled && !a->talked_too_much;
   if (*out_cancelled) return ASSAY_OK;

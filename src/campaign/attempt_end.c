@@ -123,7 +123,7 @@ static assay_status check_identity(attempt *a, assay_error *err) {
     return assay_fail(err, ASSAY_E_MISMATCH,
                       "the plug-in that was asked for ('%s') is not what was mapped, by SHA-256",
                       plugin);
-  if (strcmp(facts->model_sha256, keys->model_sha256) != 0)
+  if (strcmp(facts->model_sha256, assay_result_executed(a->result)) != 0)
     return assay_fail(err, ASSAY_E_MISMATCH,
                       "the graph that was executed is not the one that was asked for, by SHA-256");
   if (strcmp(facts->options_sha256, keys->options_sha256) != 0)

@@ -37,6 +37,17 @@ static inline const assay_manifest_file *attempt_model_of(const assay_plan_bundl
 assay_status attempt_end_as(attempt *a, assay_result_status status, assay_result_stage stage,
                             const char *reason, assay_error *err) ASSAY_NODISCARD;
 
+/* Makes the graph that the run executes, where its runtime takes static shapes and the model has
+ * free ones: the result says what became of it, and model_path is where it lies. Errors: IO,
+ * MEMORY. */
+assay_status attempt_specialise(attempt *a, bool *out_cancelled, assay_error *err) ASSAY_NODISCARD;
+
+/* Runs the worker on a task into a folder, talk to one file, under the campaign's time limit;
+ * nothing is sampled. Errors: those of assay_child_run. */
+assay_status attempt_run_worker(const attempt *a, const char *task_path, const char *folder,
+                                const char *talk_path, char *const *env, assay_child_result *out,
+                                assay_error *err) ASSAY_NODISCARD;
+
 /* stdout or stderr is longer than is kept. */
 bool attempt_talks_too_much(const attempt *a);
 

@@ -31,15 +31,30 @@ static const assay_manifest_file *wanted(const assay_plan *plan, size_t i) {
   return graph != NULL && is_made(plan, i) ? graph : NULL;
 }
 
-static bool holds(const char *path, const char *want) {
+char *assay_graphs_path(const char *package_path, const char *sha256) {
+  return assay_format("%s/" FOLDER "/%s" ENDING, package_path, sha256);
+}
+
+bool assay_graphs_holds(const char *path, const char *want) {
   char sha256[65] = "";
   return assay_path_kind_of(path) == ASSAY_PATH_FILE &&
          assay_sha256_file(path, sha256, /*out_size_bytes=*/NULL, /*err=*/NULL) == ASSAY_OK &&
          strcmp(sha256, want) == 0;
 }
 
+assay_status assay_graphs_keep(const char *path, const char *sha256, const void *bytes,
+                               size_t size_bytes, assay_error *err) {
+  if (assay_graphs_holds(path, sha256)) return ASSAY_OK;
+  char *folder = assay_strndup(path, (size_t)(assay_path_name(path) - path));
+  if (folder == NULL) return assay_fail_memory(err, strlen(path));
+  assay_status st = assay_folder_create(folder, err);
+  assay_free(folder);
+  if (st == ASSAY_OK) st = assay_folder_remove(path, err);
+  return st == ASSAY_OK ? assay_file_write(path, bytes, size_bytes, err) : st;
+}
+
 static assay_status store(const char *from, const char *to, const char *sha256, assay_error *err) {
-  if (holds(to, sha256)) return ASSAY_OK;
+  if (assay_graphs_holds(to, sha256)) return ASSAY_OK;
   ASSAY_TRY(assay_folder_remove(to, err));
   if (link(from, to) == 0) return ASSAY_OK;
   return assay_file_copy(from, to, err); /* no links here, or too many of this file */
@@ -60,12 +75,31 @@ static assay_status store_one(const assay_plan *plan, size_t i, const assay_mani
   return st;
 }
 
+/* The graph that was made for run i; "" when there is none, or no result. */
+static void made_for(const assay_plan *plan, size_t i, char out[65]) {
+  assay_result result = {0};
+  out[0] = '\0';
+  if (!plan->runtimes[plan->runs[i].runtime].spec.is_static) return;
+  char *folder = assay_attempt_folder(plan, i);
+  char *path = folder != NULL ? assay_path_join(folder, "result.json") : NULL;
+  if (path != NULL && assay_result_read(path, &result, NULL) == ASSAY_OK && result.graph.kept)
+    memcpy(out, result.graph.sha256, sizeof result.graph.sha256);
+  assay_result_reset(&result);
+  assay_free(path);
+  assay_free(folder);
+}
+
+static bool is_named(const char *name, const char *sha256) {
+  size_t n = strlen(sha256);
+  return n > 0 && strncmp(name, sha256, n) == 0 && strcmp(name + n, ENDING) == 0;
+}
+
 static bool belongs(const assay_plan *plan, const char *name) {
   for (size_t i = 0; i < plan->n_runs; i++) {
+    char made[65];
     const assay_manifest_file *graph = wanted(plan, i);
-    size_t n = graph != NULL ? strlen(graph->sha256) : 0;
-    if (graph != NULL && strncmp(name, graph->sha256, n) == 0 && strcmp(name + n, ENDING) == 0)
-      return true;
+    made_for(plan, i, made);
+    if ((graph != NULL && is_named(name, graph->sha256)) || is_named(name, made)) return true;
   }
   return false;
 }

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "campaign/attempt.h"
+#include "campaign/graphs.h"
 #include "package/tree.h"
 
 #define RESULT_FILE "result.json"
@@ -88,6 +89,15 @@ static bool index_agrees(const assay_package *before, const char *folder_in_pack
   return now != NULL && then != NULL && strcmp(now->sha256, then->sha256) == 0;
 }
 
+/* What was made of the model for the run lies beside the runs. */
+static bool graph_is_there(const assay_plan *plan, const assay_result *result) {
+  if (!result->graph.kept) return true;
+  char *path = assay_graphs_path(plan->spec->package_path, result->graph.sha256);
+  bool there = path != NULL && assay_graphs_holds(path, result->graph.sha256);
+  assay_free(path);
+  return there;
+}
+
 static assay_status check_folder(const assay_plan *plan, const assay_package *before, size_t i,
                                  const char *folder, const assay_result *result, bool *out_keep,
                                  assay_error *err) {
@@ -103,7 +113,8 @@ static assay_status check_folder(const assay_plan *plan, const assay_package *be
   if (st) return ASSAY_OK; /* what cannot be read is made again */
   const char *relative = folder + strlen(plan->spec->package_path);
   while (relative[0] == '/') relative++;
-  *out_keep = same_files(result, &there) && index_agrees(before, relative, &there);
+  *out_keep = same_files(result, &there) && index_agrees(before, relative, &there) &&
+              graph_is_there(plan, result);
   assay_tree_reset(&there);
   return ASSAY_OK;
 }

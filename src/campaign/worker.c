@@ -355,9 +355,33 @@ static assay_status run_bound(worker *w, assay_error *err) {
   return w->task->mode == ASSAY_WORKER_TIMING ? time_calls(w, err) : profile_calls(w, err);
 }
 
+/* Constants are folded at level 1. What else happens there would take the names of constants away:
+ * equal ones become one, and products and sums become one operator. */
+static assay_status fold_constants(worker *w, assay_error *err) {
+  static const assay_ort_pair config[] = {
+      {"optimization.disable_specified_optimizers",
+       "ConstantSharing;MatMulAddFusion;CommonSubexpressionElimination;ReshapeFusion;"
+       "GemmActivationFusion;GatherToSliceFusion;GatherSliceToSplitFusion;TransposeOptimizer"}};
+  char *path = assay_path_join(w->folder, ASSAY_WORKER_FOLDED_FILE);
+  if (path == NULL) return assay_fail_memory(err, strlen(w->folder) + 16);
+  const assay_ort_session_spec spec = {.model_path = w->task->model_path,
+                                       .provider = "cpu",
+                                       .graph_optimization_level = 1,
+                                       .config = config,
+                                       .n_config = N_OF(config),
+                                       .optimized_path = path};
+  mark(w, ASSAY_STAGE_SESSION);
+  assay_status st = assay_ort_session_open(w->ort, &spec, &w->session, err);
+  assay_ort_session_close(w->session);
+  w->session = NULL;
+  assay_free(path);
+  return st;
+}
+
 static assay_status run_stages(worker *w, assay_error *err) {
   ASSAY_TRY(load_library(w, err));
   if (w->task->mode == ASSAY_WORKER_PROBE) return ASSAY_OK;
+  if (w->task->mode == ASSAY_WORKER_FOLD) return fold_constants(w, err);
   ASSAY_TRY(open_session(w, err));
   assay_tensor_map arrays = {0}, inputs = {0};
   assay_status st = bind_inputs(w, &arrays, &inputs, err);

@@ -3,9 +3,9 @@
  *
  * Task (schema assay/task/1), written by the campaign:
  * {
- *   "schema": "assay/task/1", "mode": "timing" | "placement" | "probe",
+ *   "schema": "assay/task/1", "mode": "timing" | "placement" | "probe" | "fold",
  *   "runtime": {…},              as in runtime_spec.h, with "library" set
- *   "model": "/path/model.onnx", "case": "/path/case.npz",   null for a probe
+ *   "model": "/path/model.onnx", "case": "/path/case.npz",   null for a probe; "fold" has no case
  *   "iterations": 100, "warmup": 10, "placement_runs": 3,
  *   "digests": "/path/digests.json"     where known digests of files are kept (digests.h); or null
  * }
@@ -14,9 +14,10 @@
  *   timing     samples.npy [iterations] int64 ns, outputs.npz (of the last timed call), worker.json
  *   placement  profile.json, log.txt (verbose), assignment.txt (evidence/assignment.h), worker.json
  *   probe      worker.json: what the library says of itself
- * and phases.txt in all: one line "<stage> <CLOCK_MONOTONIC ns>" as each stage begins, written at
- * once, so that a process that dies leaves where; log.txt holds the runtime's own warnings in
- * timing mode. */
+ *   fold       folded.onnx: the model as the library's CPU provider optimises it without regard to
+ * any provider, for the constants in it (onnx/specialise.h); worker.json and phases.txt in all: one
+ * line "<stage> <CLOCK_MONOTONIC ns>" as each stage begins, written at once, so that a process that
+ * dies leaves where; log.txt holds the runtime's own warnings in timing mode. */
 #ifndef ASSAY_CAMPAIGN_WORKER_H
 #define ASSAY_CAMPAIGN_WORKER_H
 
@@ -37,6 +38,7 @@
 #define ASSAY_WORKER_OUTPUTS_FILE    "outputs.npz"
 #define ASSAY_WORKER_PROFILE_FILE    "profile.json"
 #define ASSAY_WORKER_ASSIGNMENT_FILE "assignment.txt"
+#define ASSAY_WORKER_FOLDED_FILE     "folded.onnx"
 
 #define ASSAY_WORKER_MAX_CALLS INT64_C(10000000) /* 80 MB of samples */
 
@@ -44,6 +46,7 @@ typedef enum assay_worker_mode {
   ASSAY_WORKER_TIMING,
   ASSAY_WORKER_PLACEMENT,
   ASSAY_WORKER_PROBE,
+  ASSAY_WORKER_FOLD,
 } assay_worker_mode;
 
 typedef struct assay_worker_task {

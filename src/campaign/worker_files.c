@@ -11,7 +11,7 @@
 #define FILE_MAX_BYTES ((size_t)16 << 20)
 #define LINE_MAX_BYTES 256
 
-static const char *const mode_words[] = {"timing", "placement", "probe"};
+static const char *const mode_words[] = {"timing", "placement", "probe", "fold"};
 
 /* --- task ----------------------------------------------------------------------------------------
  */
@@ -37,14 +37,17 @@ static assay_status read_mode(const assay_json *root, assay_worker_mode *out, as
     *out = (assay_worker_mode)i;
     return ASSAY_OK;
   }
-  return assay_fail(err, ASSAY_E_FORMAT, "'mode': expected timing, placement or probe, found '%s'",
-                    word);
+  return assay_fail(err, ASSAY_E_FORMAT,
+                    "'mode': expected timing, placement, probe or fold, found '%s'", word);
 }
 
 static assay_status check_task(const assay_worker_task *task, assay_error *err) {
   if (task->runtime.library == NULL)
     return assay_fail(err, ASSAY_E_FORMAT, "'runtime': expected a library's path, found none");
-  if (task->mode != ASSAY_WORKER_PROBE && (task->model_path == NULL || task->case_path == NULL))
+  bool needs_case = task->mode != ASSAY_WORKER_PROBE && task->mode != ASSAY_WORKER_FOLD;
+  if (task->mode == ASSAY_WORKER_FOLD && task->model_path == NULL)
+    return assay_fail(err, ASSAY_E_FORMAT, "'model': expected a path, found null");
+  if (needs_case && (task->model_path == NULL || task->case_path == NULL))
     return assay_fail(err, ASSAY_E_FORMAT, "'model' and 'case': expected paths, found null");
   if (task->iterations > ASSAY_WORKER_MAX_CALLS || task->warmup > ASSAY_WORKER_MAX_CALLS ||
       task->placement_runs > ASSAY_WORKER_MAX_CALLS)

@@ -161,6 +161,26 @@ static void profiles_and_is_judged(void **state) {
   assay_worker_task_reset(&timing);
 }
 
+/* What it leaves for onnx/specialise.h: with shapes that are free nothing follows from them, and
+ * the case plays no part. */
+static void folds_without_a_case(void **state) {
+  (void)state;
+  assay_worker_task task;
+  assay_worker_facts facts = {0};
+  assay_error err = {0};
+  make_task(ASSAY_WORKER_FOLD, library(), "mix17.onnx", &task);
+  assay_free(task.case_path);
+  task.case_path = NULL;
+  char *out = fresh_folder();
+  if (run(&task, out, &facts, &err)) fail_msg("%s", err.text);
+  char *path = assay_path_join(out, ASSAY_WORKER_FOLDED_FILE);
+  assert_int_equal(assay_path_kind_of(path), ASSAY_PATH_FILE);
+  assay_free(path);
+  assay_free(out);
+  assay_worker_facts_reset(&facts);
+  assay_worker_task_reset(&task);
+}
+
 typedef struct refusal {
   const char *model, *provider;
   assay_result_stage stage;
@@ -287,6 +307,7 @@ int main(void) {
       cmocka_unit_test(the_last_whole_line_is_the_stage),
       cmocka_unit_test(what_is_no_runtime_fails_at_loading),
       cmocka_unit_test(times_and_keeps_outputs),
+      cmocka_unit_test(folds_without_a_case),
       cmocka_unit_test(profiles_and_is_judged),
       cmocka_unit_test(a_refusal_names_its_stage),
   };

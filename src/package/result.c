@@ -217,9 +217,9 @@ static const assay_field root_fields[] = {
     ASSAY_FIELD(assay_result, numbers_reason, STRING_OR_NULL),
 };
 static const char *const root_others[] = {
-    "schema",    "mode",   "status",      "stage",     "process",  "library",
-    "options",   "timing", "comparisons", "placement", "coverage", "kernels",
-    "processes", "memory", "verdicts",    "files",     "warnings"};
+    "schema",  "mode",      "status",      "stage",     "process", "library",
+    "options", "timing",    "comparisons", "placement", "graph",   "coverage",
+    "kernels", "processes", "memory",      "verdicts",  "files",   "warnings"};
 
 /* --- reading -------------------------------------------------------------------------------------
  */
@@ -400,6 +400,7 @@ static assay_status read_root(const assay_json *root, assay_result *out, assay_e
   ASSAY_TRY(read_timing(root, out, err));
   ASSAY_TRY(read_comparisons(root, out, err));
   ASSAY_TRY(read_placement(root, out, err));
+  ASSAY_TRY(assay_result_graph_read(root, &out->graph, err));
   ASSAY_TRY(assay_result_coverage_read(root, &out->coverage, err));
   ASSAY_TRY(assay_result_kernels_read(root, &out->kernels, err));
   ASSAY_TRY(assay_result_processes_read(root, &out->processes, err));
@@ -542,6 +543,7 @@ static void put_root(const assay_result *result, assay_json_builder *b) {
   put_list(b, "comparisons", comparison_fields, N_OF(comparison_fields), result->comparisons,
            sizeof *result->comparisons, result->n_comparisons);
   put_placement(result, b);
+  assay_result_graph_put(&result->graph, b);
   assay_result_coverage_put(&result->coverage, b);
   assay_result_kernels_put(&result->kernels, b);
   assay_result_processes_put(&result->processes, b);
@@ -654,4 +656,8 @@ assay_status assay_result_check_files(const assay_result *result, const char *fo
   for (size_t i = 0; i < result->n_files; i++)
     ASSAY_TRY(check_file(&result->files[i], folder, err));
   return ASSAY_OK;
+}
+
+const char *assay_result_executed(const assay_result *result) {
+  return result->graph.kept ? result->graph.sha256 : result->keys.model_sha256;
 }

@@ -46,7 +46,8 @@
  *   ],
  *   "numbers_reason": null | "one line",       why the numbers verdict is not a pass
  *   "placement": null | {…},                   the members of assay_result_placement
- *   "coverage": null | {…},        as result_coverage.h has it; null in timing mode
+ *   "graph": null | {…},           as result_graph.h has it; null where the bundle's model was
+ * executed "coverage": null | {…},        as result_coverage.h has it; null in timing mode
  *   "kernels": null | {…},         as result_kernels.h has it; null where nothing is required
  *   "processes": null | {…},                   as result_processes.h has it; null where the timing
  *                                              was not repeated
@@ -68,6 +69,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "package/result_coverage.h"
+#include "package/result_graph.h"
 #include "package/result_kernels.h"
 #include "package/result_memory.h"
 #include "package/result_processes.h"
@@ -250,6 +252,7 @@ typedef struct assay_result {
   size_t n_comparisons;
   char *numbers_reason; /* or NULL */
   assay_result_placement placement;
+  assay_result_graph graph;
   assay_result_coverage coverage;
   assay_result_kernels kernels;
   assay_result_processes processes;
@@ -280,6 +283,10 @@ char *assay_result_folder(const char *runtime, const char *bundle, const char *c
 /* True when the run is done, none of its verdicts is fail or unknown, and the kernels that were
  * required are shown: what the gate asks of every run. */
 bool assay_result_passed(const assay_result *result);
+
+/* SHA-256 of the graph that was executed: the bundle's model, or what was made of it for the run.
+ */
+const char *assay_result_executed(const assay_result *result);
 
 /* The comparison of the head against the reference, or NULL. */
 const assay_result_comparison *assay_result_find(const assay_result *result, const char *head,

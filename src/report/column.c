@@ -281,6 +281,7 @@ COLUMN(library_sha256, assay_view_library(row)
                            : absent)
 COLUMN(provider, provider(row))
 COLUMN(model_sha256, assay_cell_text(row->runs[ASSAY_VIEW_TIMING].result.keys.model_sha256))
+COLUMN(graph_sha256, assay_cell_text(row->runs[ASSAY_VIEW_TIMING].result.graph.sha256))
 COLUMN(case_sha256, assay_cell_text(row->runs[ASSAY_VIEW_TIMING].result.keys.case_sha256))
 COLUMN(options_sha256, assay_cell_text(row->runs[ASSAY_VIEW_TIMING].result.keys.options_sha256))
 COLUMN(timing_status, status_of(row, ASSAY_VIEW_TIMING))
@@ -409,6 +410,7 @@ const assay_column assay_columns[] = {
     {"placement_status", NULL, get_placement_status, ASSAY_COLUMN_RUNS},
     {"placement_reason", NULL, get_placement_reason, ASSAY_COLUMN_RUNS},
     {"model_sha256", NULL, get_model_sha256, ASSAY_COLUMN_RUNS},
+    {"graph_sha256", NULL, get_graph_sha256, ASSAY_COLUMN_RUNS},
     {"case_sha256", NULL, get_case_sha256, ASSAY_COLUMN_RUNS},
     {"library_sha256", NULL, get_library_sha256, ASSAY_COLUMN_RUNS},
     {"options_sha256", NULL, get_options_sha256, ASSAY_COLUMN_RUNS},

@@ -245,13 +245,20 @@ static void judge_run(judge *j, size_t r, assay_view_mode mode) {
   judge_keys(j, r, mode, result);
 }
 
-/* Rule 3: timing and placement use the same session options, proved by a hash over them. */
+/* Rule 3: timing and placement use the same graph and session options, proved by hashes over them.
+ */
 static void judge_options(judge *j, size_t r) {
   const assay_view_row *row = &j->view->rows[r];
   const assay_view_run *timing = &row->runs[ASSAY_VIEW_TIMING];
   const assay_view_run *placement = &row->runs[ASSAY_VIEW_PLACEMENT];
   if (!is_done(timing) || !is_done(placement)) return;
-  const char *a = timing->result.keys.options_sha256, *b = placement->result.keys.options_sha256;
+  const char *a = assay_result_executed(&timing->result);
+  const char *b = assay_result_executed(&placement->result);
+  if (strcmp(a, b) != 0)
+    add(j, ASSAY_TOPIC_OPTIONS, r, ASSAY_VIEW_PLACEMENT,
+        "timing ran the graph %.12s…, placement %.12s…", a, b);
+  a = timing->result.keys.options_sha256;
+  b = placement->result.keys.options_sha256;
   if (*a && strcmp(a, b) == 0) return;
   add(j, ASSAY_TOPIC_OPTIONS, r, ASSAY_VIEW_PLACEMENT,
       "timing ran with options %.12s…, placement with %.12s…", or_else(a, "(none)"),

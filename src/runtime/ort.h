@@ -69,6 +69,7 @@ typedef struct assay_ort_session_spec {
   const assay_ort_pair *free_dims; /* name, decimal size */
   size_t n_free_dims;
   const char *profile_prefix; /* NULL: no profiling */
+  const char *optimized_path; /* the model as optimised is written there; NULL: nowhere */
   bool verbose;               /* session log severity 0: placement lines */
   bool record_assignment;     /* keep what assay_ort_session_each_assigned tells; before ORT 1.24
                                  there is none, and this does nothing */

@@ -61,7 +61,8 @@ typedef struct assay_ort_api {
                     const char *const *input_names, const OrtValue *const *inputs, size_t n_inputs,
                     const char *const *output_names, size_t n_outputs, OrtValue **outputs);
   OrtStatus *(*CreateSessionOptions)(OrtSessionOptions **out);
-  void *unused_11[2];
+  OrtStatus *(*SetOptimizedModelFilePath)(OrtSessionOptions *options, const char *path);
+  void *unused_12[1];
   OrtStatus *(*SetSessionExecutionMode)(OrtSessionOptions *options, int mode);
   OrtStatus *(*EnableProfiling)(OrtSessionOptions *options, const char *prefix);
   void *unused_15[4];
@@ -214,6 +215,7 @@ typedef struct assay_ort_api_base {
   X(7, CreateSession) \
   X(9, Run) \
   X(10, CreateSessionOptions) \
+  X(11, SetOptimizedModelFilePath) \
   X(13, SetSessionExecutionMode) \
   X(14, EnableProfiling) \
   X(19, DisableCpuMemArena) \

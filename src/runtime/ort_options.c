@@ -76,6 +76,9 @@ static assay_status set_basics(const assay_ort *ort, const assay_ort_session_spe
   if (spec->verbose)
     ASSAY_TRY(assay_ort_take(ort, api->SetSessionLogSeverityLevel(options, SEVERITY_VERBOSE),
                              ASSAY_E_RUNTIME, "log severity", err));
+  if (spec->optimized_path != NULL)
+    ASSAY_TRY(assay_ort_take(ort, api->SetOptimizedModelFilePath(options, spec->optimized_path),
+                             ASSAY_E_RUNTIME, "path of the optimised model", err));
   if (spec->profile_prefix != NULL)
     ASSAY_TRY(assay_ort_take(ort, api->EnableProfiling(options, spec->profile_prefix),
                              ASSAY_E_RUNTIME, "profiling", err));

@@ -76,6 +76,13 @@ static void cover_all(assay_result *r) {
 static void coverage_forged(selftest_scene *s) {
   edit(s, ASSAY_RESULT_PLACEMENT, cover_all);
 }
+static void claim_graph(assay_result *r) {
+  r->graph = (assay_result_graph){.asked = true, .kept = true, .folded = true, .size_bytes = 0};
+  snprintf(r->graph.sha256, sizeof r->graph.sha256, "%s", EMPTY_SHA256);
+}
+static void graph_forged(selftest_scene *s) {
+  edit(s, ASSAY_RESULT_TIMING, claim_graph);
+}
 /* One of the model's nodes is a compiled subgraph, of which the runtime says nothing. */
 static void compiled_in_silence(selftest_scene *s) {
   s->nodes[0] = s->placed[0] =
@@ -356,6 +363,8 @@ const selftest_case selftest_figure_cases[] = {
      FORGED_OF(compiled_in_silence, coverage_claimed, "placement/result.json: coverage.known")},
     {"another assignment than the result was judged by", "",
      FORGED(SELFTEST_GOOD, assignment_changed, "placement/result.json: coverage.known")},
+    {"a graph of nobody said to have run", "",
+     FORGED(SELFTEST_GOOD, graph_forged, "timing/result.json: graph (it is there)")},
     {"an error made smaller", "",
      FORGED(SELFTEST_GOOD, error_forged, "comparisons[momentum against f32].max_abs")},
     {"a comparison that failed gates no more", "",

@@ -111,7 +111,8 @@ static void samples_are_derived_alike(void **state) {
 
 static void use_assignment(files *f, const char *text, size_t n) {
   snprintf(f->assignment, sizeof f->assignment, "%s", test_folder_file(&folder, "changed.txt"));
-  remove(f->assignment); /* a new file: neither this nor truncating the old one waits for the disk */
+  remove(
+      f->assignment); /* a new file: neither this nor truncating the old one waits for the disk */
   FILE *file = fopen(f->assignment, "w");
   assert_non_null(file);
   assert_int_equal(fwrite(text, 1, n, file), n);
@@ -177,6 +178,31 @@ static void models_are_walked_and_cut_ones_never_overread(void **state) {
   assert_int_equal(assay_verify_model_each("", 0, count_nodes, NULL, NULL), ASSAY_E_FORMAT);
 }
 
+static void a_graph_of_the_models_nodes_is_known_from_another(void **state) {
+  (void)state;
+  static const struct {
+    const char *model, *graph;
+    int64_t n_removed;
+  } cases[] = {
+      {MODEL, MODEL, 0},
+      {MODEL, "../onnx/testdata/mix17-2x8-folded.onnx", 4},
+      {"../onnx/testdata/mix17-2x8-folded.onnx", MODEL, -1},
+      {MODEL, "../runtime/testdata/cf.onnx", -1},
+  };
+  for (size_t i = 0; i < N_OF(cases); i++) {
+    assay_buf model = {0}, graph = {0};
+    int64_t n = -2;
+    assert_int_equal(assay_file_read(cases[i].model, 1 << 20, &model, NULL), ASSAY_OK);
+    assert_int_equal(assay_file_read(cases[i].graph, 1 << 20, &graph, NULL), ASSAY_OK);
+    assert_int_equal(assay_verify_model_removed(model.data, model.size_bytes, graph.data,
+                                                graph.size_bytes, &n, NULL),
+                     ASSAY_OK);
+    assert_int_equal(n, cases[i].n_removed);
+    assay_buf_reset(&model);
+    assay_buf_reset(&graph);
+  }
+}
+
 /* Bodies within bodies, deeper than anybody's: refused, not followed. */
 static void graphs_nested_too_deep_are_refused(void **state) {
   (void)state;
@@ -208,6 +234,7 @@ int main(void) {
       cmocka_unit_test(samples_are_derived_alike),
       cmocka_unit_test(damaged_assignments_are_derived_alike),
       cmocka_unit_test(models_are_walked_and_cut_ones_never_overread),
+      cmocka_unit_test(a_graph_of_the_models_nodes_is_known_from_another),
       cmocka_unit_test(graphs_nested_too_deep_are_refused),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

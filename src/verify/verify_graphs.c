@@ -11,8 +11,10 @@ static void name_of(const char *sha256, char out[128]) {
   snprintf(out, 128, FOLDER "%.64s" ENDING, sha256);
 }
 
-/* The graph that the run loaded, where its bundle has one for each shape; NULL otherwise. */
+/* The graph that the run loaded, where its bundle has one for each shape or it was made for the
+ * run; NULL otherwise. */
 static const char *graph_of(const assay_verify_run *run) {
+  if (run->is_there && run->found.graph.kept) return run->found.graph.sha256;
   if (!run->is_there || run->manifest_case == NULL || run->manifest_case->model.file == NULL)
     return NULL;
   return run->found.keys.model_sha256[0] != '\0' ? run->found.keys.model_sha256 : NULL;

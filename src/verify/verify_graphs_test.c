@@ -19,20 +19,29 @@ static const struct {
     char *file;
     const char *sha256;
   } files[2];
-  bool dynamic, unfinished;
+  bool dynamic, unfinished, made;
   const char *what;
 } cases[] = {
-    {"right", {{"graphs/" A ".onnx", A}}, false, false, NULL},
-    {"another digest", {{"graphs/" A ".onnx", B}}, false, false, "name"},
+    {"right", {{"graphs/" A ".onnx", A}}, false, false, false, NULL},
+    {"another digest", {{"graphs/" A ".onnx", B}}, false, false, false, "name"},
     {"one that nobody ran",
      {{"graphs/" A ".onnx", A}, {"graphs/" B ".onnx", B}},
      false,
      false,
+     false,
      "run"},
-    {"another name", {{"graphs/model.onnx", A}, {"graphs/" A ".onnx", A}}, false, false, "name"},
-    {"not there", {{NULL, NULL}}, false, false, "graph"},
-    {"not there yet", {{NULL, NULL}}, false, true, NULL},
-    {"one graph for all shapes", {{NULL, NULL}}, true, false, NULL},
+    {"another name",
+     {{"graphs/model.onnx", A}, {"graphs/" A ".onnx", A}},
+     false,
+     false,
+     false,
+     "name"},
+    {"not there", {{NULL, NULL}}, false, false, false, "graph"},
+    {"not there yet", {{NULL, NULL}}, false, true, false, NULL},
+    {"one graph for all shapes", {{NULL, NULL}}, true, false, false, NULL},
+    {"one that was made for the run", {{"graphs/" B ".onnx", B}}, true, false, true, NULL},
+    {"that one is not there", {{NULL, NULL}}, true, false, true, "graph"},
+    {"the bundle's instead of it", {{"graphs/" A ".onnx", A}}, true, false, true, "run"},
 };
 
 static void graphs_lie_under_their_digests(void **state) {
@@ -52,6 +61,8 @@ static void graphs_lie_under_their_digests(void **state) {
     if (!cases[i].unfinished) memcpy(package.finished_at, "2026", 5);
     assay_verify_run run = {.planned = &planned, .manifest_case = &one, .is_there = true};
     memcpy(run.found.keys.model_sha256, A, 65);
+    run.found.graph.asked = run.found.graph.kept = cases[i].made;
+    if (cases[i].made) memcpy(run.found.graph.sha256, B, 65);
     assay_verify_findings findings;
     assay_verify_findings_init(&findings);
     assay_verify_scene scene = {.package = &package, .sums = &sums, .findings = &findings};

@@ -34,7 +34,7 @@ static assay_status derive(const assay_verify_scene *scene, const assay_verify_r
                                    .integer_tensors = requires(list, "integer_tensors"),
                                    .talk_path = talk,
                                    .log_path = log,
-                                   .graph_sha256 = run->found.keys.model_sha256,
+                                   .graph_sha256 = assay_result_executed(&run->found),
                                    .attention_ops = run->manifest->attention_ops,
                                    .fused_attention_ops = run->manifest->fused_attention_ops,
                                    .n_calls = scene->package->placement_runs,

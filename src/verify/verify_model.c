@@ -3,6 +3,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
 
 #define DEPTH_MAX 64 /* graphs within graphs */
 
@@ -124,4 +127,61 @@ assay_status assay_verify_model_each(const void *bytes, size_t size_bytes,
     ASSAY_TRY(walk_graph(&w, field, /*depth=*/0, err));
   }
   return w.found_graph ? ASSAY_OK : broken(err);
+}
+
+/* --- one within another --------------------------------------------------------------------------
+ */
+
+typedef struct node {
+  assay_verify_span op, name;
+} node;
+
+typedef struct nodes {
+  node *items;
+  size_t n, cap;
+} nodes;
+
+static assay_status take(void *arg, assay_verify_span op, assay_verify_span name,
+                         assay_error *err) {
+  nodes *l = arg;
+  if (l->n == l->cap) {
+    size_t cap = l->cap > 0 ? 2 * l->cap : 256;
+    void *block = l->items;
+    ASSAY_TRY(assay_resize(&block, l->cap * sizeof(node), cap * sizeof(node), err));
+    l->items = block;
+    l->cap = cap;
+  }
+  l->items[l->n++] = (node){op, name};
+  return ASSAY_OK;
+}
+
+static int compare(const void *a, const void *b) {
+  const node *x = a, *y = b;
+  int c = assay_verify_span_compare(x->op, y->op);
+  return c != 0 ? c : assay_verify_span_compare(x->name, y->name);
+}
+
+/* Both are sorted. */
+static bool is_within(const nodes *part, const nodes *whole) {
+  size_t k = 0;
+  for (size_t i = 0; i < part->n; i++, k++) {
+    while (k < whole->n && compare(&whole->items[k], &part->items[i]) < 0) k++;
+    if (k == whole->n || compare(&whole->items[k], &part->items[i]) != 0) return false;
+  }
+  return true;
+}
+
+assay_status assay_verify_model_removed(const void *model, size_t model_bytes, const void *graph,
+                                        size_t graph_bytes, int64_t *out_n, assay_error *err) {
+  nodes whole = {0}, part = {0};
+  assay_status st = assay_verify_model_each(model, model_bytes, take, &whole, err);
+  if (st == ASSAY_OK) st = assay_verify_model_each(graph, graph_bytes, take, &part, err);
+  if (st == ASSAY_OK) {
+    if (whole.n > 1) qsort(whole.items, whole.n, sizeof(node), compare);
+    if (part.n > 1) qsort(part.items, part.n, sizeof(node), compare);
+    *out_n = is_within(&part, &whole) ? (int64_t)(whole.n - part.n) : -1;
+  }
+  assay_free(whole.items);
+  assay_free(part.items);
+  return st;
 }

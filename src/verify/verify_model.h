@@ -4,6 +4,7 @@
 #define ASSAY_VERIFY_VERIFY_MODEL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/status.h"
 #include "verify/verify_trace.h"
@@ -17,5 +18,11 @@ typedef assay_status (*assay_verify_model_fn)(void *arg, assay_verify_span op,
 assay_status assay_verify_model_each(const void *bytes, size_t size_bytes,
                                      assay_verify_model_fn each, void *arg,
                                      assay_error *err) ASSAY_NODISCARD;
+
+/* How many nodes of the model the graph does without: every one of the graph's must be one of the
+ * model's, by operator and name, or *out_n is -1. Errors: FORMAT (of either), MEMORY. */
+assay_status assay_verify_model_removed(const void *model, size_t model_bytes, const void *graph,
+                                        size_t graph_bytes, int64_t *out_n,
+                                        assay_error *err) ASSAY_NODISCARD;
 
 #endif

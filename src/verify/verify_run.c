@@ -14,6 +14,7 @@
 #include "package/npz.h"
 #include "verify/verify_kernels.h"
 #include "verify/verify_memory.h"
+#include "verify/verify_model.h"
 #include "verify/verify_processes.h"
 
 #define FACTS_MAX_BYTES ((size_t)16 << 20)
@@ -61,6 +62,25 @@ static assay_status unreadable(checking *c, const char *what, assay_status st,
   if (st == ASSAY_E_MEMORY) return assay_fail(err, st, "%s", why->text);
   assay_verify_holds(&c->at, what, false, "readable evidence", why->text);
   return ASSAY_OK;
+}
+
+/* --- files ---------------------------------------------------------------------------------------
+ */
+
+/* The listed digest of a file in the package; "" when it is not listed. */
+static const char *sum_of(const assay_verify_scene *scene, const char *folder, const char *file) {
+  char *name = assay_path_join(folder, file);
+  const assay_tree_entry *entry = name != NULL ? assay_tree_find(scene->sums, name) : NULL;
+  assay_free(name);
+  return entry != NULL ? entry->sha256 : "";
+}
+
+/* Its listed size; -1 when it is not listed. */
+static int64_t size_of(const assay_verify_scene *scene, const char *folder, const char *file) {
+  char *name = assay_path_join(folder, file);
+  const assay_tree_entry *entry = name != NULL ? assay_tree_find(scene->sums, name) : NULL;
+  assay_free(name);
+  return entry != NULL ? (int64_t)entry->size_bytes : -1;
 }
 
 /* --- numbers -------------------------------------------------------------------------------------
@@ -154,7 +174,7 @@ static assay_status read_policy(const checking *c, assay_verify_policy *out, ass
 /* The graph that was executed: its bundle's, or one that was made for the run. */
 static char *model_path_of(const checking *c) {
   const assay_verify_run *run = c->run;
-  const char *sha256 = run->found.keys.model_sha256;
+  const char *sha256 = assay_result_executed(&run->found);
   size_t bundle = assay_verify_run_bundle(c->scene->package, run->planned->bundle);
   const char *folder =
       bundle < c->scene->package->n_bundles ? c->scene->package->bundles[bundle].folder : "";
@@ -168,7 +188,7 @@ static char *model_path_of(const checking *c) {
 }
 
 /* A file that is not there is no evidence: the derivation says what it lacks. */
-static assay_status open_evidence(const char *path, assay_file_map *out, assay_error *err) {
+static assay_status map_file(const char *path, assay_file_map *out, assay_error *err) {
   if (path == NULL) return assay_fail_memory(err, 256);
   if (assay_file_map_open(path, out, NULL)) *out = (assay_file_map){0};
   return ASSAY_OK;
@@ -188,7 +208,7 @@ static assay_status open_placement(const checking *c, placement_files *out, assa
                {model_path_of(c), &out->model}};
   assay_status st = ASSAY_OK;
   for (size_t i = 0; i < N_OF(files); i++) {
-    if (st == ASSAY_OK) st = open_evidence(files[i].path, files[i].map, err);
+    if (st == ASSAY_OK) st = map_file(files[i].path, files[i].map, err);
     assay_free(files[i].path);
   }
   return st;
@@ -360,6 +380,70 @@ static void check_static(const checking *c) {
     }
 }
 
+/* Whether a graph was to be made for the run: its runtime takes static shapes, and its model has
+ * free ones. */
+static bool wants_graph(const checking *c) {
+  const assay_package_runtime *runtime =
+      assay_verify_run_runtime(c->scene->package, c->run->planned->runtime);
+  const assay_manifest *manifest = c->run->manifest;
+  bool is_free = false;
+  for (size_t i = 0; manifest != NULL && i < manifest->n_inputs; i++)
+    for (int k = 0; k < manifest->inputs[i].rank; k++)
+      is_free |= manifest->inputs[i].dims[k].symbol[0] != '\0';
+  return is_free && runtime != NULL && c->run->manifest_case != NULL &&
+         c->run->manifest_case->model.file == NULL &&
+         assay_json_bool(assay_json_get(runtime->spec, "static"));
+}
+
+static char *bundle_model_path(const checking *c) {
+  const assay_package *package = c->scene->package;
+  size_t bundle = assay_verify_run_bundle(package, c->run->planned->bundle);
+  return assay_format("%s/%s/%s", c->scene->path,
+                      bundle < package->n_bundles ? package->bundles[bundle].folder : "",
+                      c->run->manifest->model.file);
+}
+
+/* A graph that was made of the model has no node that the model has not. */
+static assay_status check_graph_nodes(const checking *c, assay_error *err) {
+  assay_file_map model = {0}, graph = {0};
+  char *model_path = bundle_model_path(c), *graph_path = model_path_of(c);
+  int64_t n_removed = -1;
+  assay_status st = map_file(model_path, &model, err);
+  if (st == ASSAY_OK) st = map_file(graph_path, &graph, err);
+  if (st == ASSAY_OK)
+    st = assay_verify_model_removed(model.data, model.size_bytes, graph.data, graph.size_bytes,
+                                    &n_removed, err);
+  assay_file_map_close(&model);
+  assay_file_map_close(&graph);
+  assay_free(model_path);
+  assay_free(graph_path);
+  if (st == ASSAY_E_MEMORY) return st;
+  assay_verify_holds(&c->at, "graph", st == ASSAY_OK && n_removed >= 0,
+                     "a graph of the model's own nodes", "another");
+  if (st == ASSAY_OK && n_removed >= 0)
+    assay_verify_int(&c->at, "graph.n_removed", c->run->found.graph.n_removed, n_removed);
+  return ASSAY_OK;
+}
+
+static assay_status check_graph(const checking *c, assay_error *err) {
+  const assay_result_graph *graph = &c->run->found.graph;
+  char name[96];
+  if (c->run->found.status != ASSAY_RESULT_DONE) return ASSAY_OK;
+  assay_verify_bool(&c->at, "graph (it is there)", graph->asked, wants_graph(c));
+  if (!graph->asked) return ASSAY_OK;
+  assay_verify_holds(&c->at, "graph.reason",
+                     (graph->reason[0] == '\0') == (graph->kept && graph->folded),
+                     "a reason where it was not kept or not folded", graph->reason);
+  if (!graph->kept) {
+    assay_verify_int(&c->at, "graph.n_removed", graph->n_removed, 0);
+    return ASSAY_OK;
+  }
+  snprintf(name, sizeof name, "%s.onnx", graph->sha256);
+  assay_verify_int(&c->at, "graph.size_bytes", (int64_t)graph->size_bytes,
+                   size_of(c->scene, "graphs", name));
+  return c->run->manifest != NULL ? check_graph_nodes(c, err) : ASSAY_OK;
+}
+
 static void check_int_fact(const checking *c, const char *what, const char *key, int64_t found) {
   assay_verify_int(&c->at, what, found, assay_json_int(assay_json_get(c->facts, key)));
 }
@@ -375,7 +459,8 @@ static assay_status check_facts(const checking *c, assay_error *err) {
                     mapped(c, fact(c, "library_path")));
   check_plugin(c);
   check_static(c);
-  assay_verify_text(&c->at, "keys.model_sha256", found->keys.model_sha256, fact(c, "model_sha256"));
+  assay_verify_text(&c->at, found->graph.kept ? "graph.sha256" : "keys.model_sha256",
+                    assay_result_executed(found), fact(c, "model_sha256"));
   if (found->mode == ASSAY_RESULT_TIMING) {
     const assay_result_timing *t = &found->timing;
     check_int_fact(c, "timing.session_create_ns", "session_create_ns", t->session_create_ns);
@@ -390,22 +475,6 @@ static assay_status check_facts(const checking *c, assay_error *err) {
 
 /* --- keys ----------------------------------------------------------------------------------------
  */
-
-/* The listed digest of a file in the package; "" when it is not listed. */
-static const char *sum_of(const assay_verify_scene *scene, const char *folder, const char *file) {
-  char *name = assay_path_join(folder, file);
-  const assay_tree_entry *entry = name != NULL ? assay_tree_find(scene->sums, name) : NULL;
-  assay_free(name);
-  return entry != NULL ? entry->sha256 : "";
-}
-
-/* Its listed size; -1 when it is not listed. */
-static int64_t size_of(const assay_verify_scene *scene, const char *folder, const char *file) {
-  char *name = assay_path_join(folder, file);
-  const assay_tree_entry *entry = name != NULL ? assay_tree_find(scene->sums, name) : NULL;
-  assay_free(name);
-  return entry != NULL ? (int64_t)entry->size_bytes : -1;
-}
 
 static assay_status external_digest(const checking *c, char out[65], assay_error *err) {
   const assay_manifest *manifest = c->run->manifest;
@@ -579,6 +648,7 @@ static assay_status check_all(checking *c, assay_error *err) {
   ASSAY_TRY(read_facts(c, err));
   check_end(c);
   ASSAY_TRY(check_facts(c, err));
+  ASSAY_TRY(check_graph(c, err));
   ASSAY_TRY(check_keys(c, err));
   check_files(c);
   ASSAY_TRY(assay_verify_memory_check(&c->at, c->folder, &c->run->found, &c->run->memory, err));

@@ -81,7 +81,9 @@ static bool has_passed(const assay_verify_rows *rows, const assay_verify_row *ro
   if (!assay_verify_run_passed(t) || !assay_verify_run_passed(p)) return false;
   const char *options = t->found.keys.options_sha256;
   return keys_agree(row, t) && keys_agree(row, p) && options[0] != '\0' &&
-         strcmp(options, p->found.keys.options_sha256) == 0 && has_evidence(rows, row);
+         strcmp(options, p->found.keys.options_sha256) == 0 &&
+         strcmp(assay_result_executed(&t->found), assay_result_executed(&p->found)) == 0 &&
+         has_evidence(rows, row);
 }
 
 static assay_verify_row *find_row(assay_verify_rows *rows, const char *runtime, const char *bundle,
@@ -734,6 +736,10 @@ COLUMN(provider) {
   }
 KEY_COLUMN(model_sha256)
 KEY_COLUMN(case_sha256)
+COLUMN(graph_sha256) { /* checked with the run: it is what the worker loaded */
+  const assay_verify_run *t = row->timing;
+  if (t != NULL && t->is_there) set_text(out, t->found.graph.sha256);
+}
 KEY_COLUMN(options_sha256)
 
 static void set_status(assay_verify_cell *out, const assay_verify_run *run) {
@@ -900,6 +906,7 @@ const assay_verify_column assay_verify_columns[] = {
     {"placement_status", NULL, get_placement_status},
     {"placement_reason", NULL, get_placement_reason},
     {"model_sha256", NULL, get_model_sha256},
+    {"graph_sha256", NULL, get_graph_sha256},
     {"case_sha256", NULL, get_case_sha256},
     {"library_sha256", NULL, get_library_sha256},
     {"options_sha256", NULL, get_options_sha256},

@@ -26,6 +26,12 @@ for result in package/runs/openvino/*/*/placement/result.json; do
   case $result in *-dynamic/*) says "$result" '"n_unknown": 0' ;; esac
   ! grep -q '"n_covered": 0' "$result" || fail "no node of the model is covered in $result"
 done
+# A dynamic model on a runtime of static shapes: a graph for each shape, of the model's own nodes, kept and executed.
+[ "$(ls fixed/graphs | wc -l)" = 6 ] || fail "not 6 graphs: $(ls fixed/graphs)"
+for result in fixed/runs/fixed/*/*/*/result.json; do
+  says "$result" '"kept": true' '"folded": true'
+  case $result in *heptv2*) says "$result" '"n_removed": 35' ;; *) says "$result" '"n_removed": 0' ;; esac
+done
 for package in package fixed; do expect 0 "$assay" verify $package; done
 
 # A runtime that cannot be had is status 3 with the reason, in seconds, and so is a plug-in that offers nothing here.
