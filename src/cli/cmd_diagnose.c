@@ -133,7 +133,7 @@ static void print_margins(const assay_ref_margins *margins) {
   printf("\n");
 }
 
-static void print_case(const assay_diagnose_case *one) {
+static void print_case(const assay_diagnose_case *one, bool in_half) {
   print_plain(one->name, 0);
   if (one->reason != NULL) {
     printf(": not run: ");
@@ -146,12 +146,18 @@ static void print_case(const assay_diagnose_case *one) {
   else
     printf(": the instrumented graph gives other outputs than the shipped one, by up to %.2e\n",
            one->outputs_max_apart);
+  if (in_half)
+    printf("  expected: the evaluator in %s%s\n", assay_diagnose_arithmetic(one)->words,
+           one->arithmetic != ASSAY_REF_RESULTS ? ", which the runtime is nearest to" : "");
   printf("  %-34s %9s %9s %9s %9s\n", "block (relative to FP64)", "runtime", "expected", "largest",
          "floor");
   for (size_t i = 0; i < one->n_blocks; i++) print_block(&one->blocks[i], i == one->first);
   print_margins(&one->margins);
   if (one->first >= one->n_blocks)
-    printf("  no block is beyond its noise floor\n");
+    printf("  no block is beyond its noise floor%s\n",
+           in_half && one->arithmetic == ASSAY_REF_SUMS
+               ? ": what outputs are off by is what accumulation in FP16 costs"
+               : "");
   else
     printf("  first beyond its noise floor: %s\n", one->blocks[one->first].name);
   for (size_t i = 0; i < one->n_causes; i++) {
@@ -165,7 +171,8 @@ static void print_case(const assay_diagnose_case *one) {
 static int print_diagnosis(const arguments *a, const assay_diagnosis *diagnosis) {
   assay_error err = {0};
   if (!a->json) {
-    for (size_t i = 0; i < diagnosis->n_cases; i++) print_case(&diagnosis->cases[i]);
+    bool in_half = strcmp(diagnosis->precision, "float32") != 0;
+    for (size_t i = 0; i < diagnosis->n_cases; i++) print_case(&diagnosis->cases[i], in_half);
     printf("%s on %s, ONNX Runtime %s: a diagnosis, and no measurement; everything is in '%s'\n",
            diagnosis->precision, diagnosis->runtime,
            diagnosis->library_version != NULL ? diagnosis->library_version : "", a->spec.out_path);

@@ -44,6 +44,7 @@ assay_status assay_blocks_evaluate(const assay_blocks_question *question, assay_
                                      .cancelled = question->cancelled,
                                      .cancelled_arg = question->arg,
                                      .plan = question->plan,
+                                     .arithmetic = question->arithmetic,
                                      .tap = &tap};
   assay_status st = assay_ref_mlpf_run(question->config, question->weights, dtype, question->x,
                                        question->mask, &options, &outputs, err);

@@ -11,6 +11,7 @@ typedef struct assay_blocks_question {
   const assay_mlpf_config *config;
   const assay_tensor_map *weights;
   const assay_mlpf_plan_config *plan; /* NULL: no FP16 */
+  assay_ref_arithmetic arithmetic;    /* of its FP16 blocks */
   const assay_tensor *x, *mask;
   int threads;
   bool (*cancelled)(void *arg);

@@ -2,8 +2,8 @@
  * instrumented copy of the graph on the runtime and from the evaluator, in the order of the model.
  *
  * For each block, over valid positions: how far the runtime is from the FP64 evaluation, and how
- * far the evaluator in the export's own precision is. The first block that is further away than its
- * precision explains is the place to look. */
+ * far the evaluator in the export's own precision is, in the arithmetic that the runtime is nearest
+ * to. The first block that is further away than its precision explains is the place to look. */
 #ifndef ASSAY_DIAGNOSE_DIAGNOSE_H
 #define ASSAY_DIAGNOSE_DIAGNOSE_H
 
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "package/reference_kind.h"
 #include "reference/ref_mlpf.h"
 
 /* A block is beyond its noise floor when its relative root mean square is this many times that of
@@ -52,9 +53,10 @@ typedef struct assay_diagnose_block {
 
 typedef struct assay_diagnose_case {
   char *name;
-  char *reason;             /* NULL, or why nothing was compared */
-  bool same_outputs;        /* shipped and instrumented graph, bit for bit */
-  double outputs_max_apart; /* largest difference between their heads */
+  char *reason;                    /* NULL, or why nothing was compared */
+  assay_ref_arithmetic arithmetic; /* of FP16 blocks: how "the export's precision" is evaluated */
+  bool same_outputs;               /* shipped and instrumented graph, bit for bit */
+  double outputs_max_apart;        /* largest difference between their heads */
   assay_diagnose_block *blocks;
   size_t n_blocks;
   size_t first;  /* the first block that is over, or SIZE_MAX */
@@ -79,6 +81,9 @@ typedef struct assay_diagnosis {
 assay_status assay_diagnose_run(const assay_diagnose_spec *spec, assay_diagnosis *out,
                                 assay_error *err) ASSAY_NODISCARD;
 void assay_diagnosis_reset(assay_diagnosis *diagnosis);
+
+/* The case's arithmetic as a kind of references. */
+const assay_reference_kind *assay_diagnose_arithmetic(const assay_diagnose_case *one);
 
 /* Some case has a block that is over, or could not be compared. */
 bool assay_diagnosis_found(const assay_diagnosis *diagnosis);

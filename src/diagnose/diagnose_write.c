@@ -56,6 +56,7 @@ static void put_case(const assay_diagnose_case *one, assay_json_builder *b) {
   assay_json_begin_object(b, NULL);
   assay_json_put_string(b, "case", one->name);
   assay_json_put_string(b, "reason", one->reason);
+  assay_json_put_string(b, "arithmetic", assay_diagnose_arithmetic(one)->name);
   assay_json_put_bool(b, "same_outputs", one->same_outputs);
   assay_json_put_number(b, "outputs_max_apart", one->outputs_max_apart);
   assay_json_put_string(b, "first_over",

@@ -16,7 +16,8 @@ typedef struct assay_reference_kind {
  * "sums"          the same, products and partial sums rounded as well
  * "stored"        the same, but computed in FP32: only what is kept in memory is rounded
  *
- * The last three say what of an error that precision must cost whoever computes in that way. */
+ * The last three say what of an error that precision must cost whoever computes in that way; they
+ * are in the order of the evaluator's arithmetics (reference/ref_mlpf.h). */
 enum {
   ASSAY_N_REFERENCE_KINDS = 6,
   ASSAY_FIRST_PRECISION_KIND = 3,

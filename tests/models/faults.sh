@@ -72,6 +72,13 @@ fault() { # FAULT BUNDLE BLOCK RUN-STATUS WORDS
   fi
 }
 
+"$assay" export --model attention --dtype float16 --sweep 500 --name half -o half >/dev/null
+whole half
+grep -q 'expected: the evaluator in FP32, stored in FP16, which the runtime is nearest to' half.txt || {
+  echo "half: the CPU provider's arithmetic is not found"
+  cat half.txt
+  failed=1
+}
 whole attention
 whole holes
 whole gelu
