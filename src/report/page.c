@@ -319,16 +319,21 @@ static void put_header(const assay_view *view, assay_sink *sink) {
   assay_sink_put(sink, "</header>\n");
 }
 
-static void put_nav(const assay_view *view, const assay_plots *plots, assay_sink *sink) {
-  assay_sink_put(sink, "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a> ");
-  if (view->n_reasons) assay_sink_put(sink, "<a href=\"#failures\">What failed</a> ");
-  assay_sink_put(sink, "<a href=\"#runs\">Runs</a> ");
-  if (plots->n) assay_sink_put(sink, "<a href=\"#plots\">Plots</a> ");
-  assay_sink_put(sink, "<a href=\"#heads\">Errors by head</a> <a href=\"#timing\">Timing</a> "
-                       "<a href=\"#memory\">Memory</a> "
-                       "<a href=\"#placement\">Placement</a> ");
-  assay_sink_put(sink, "<a href=\"#setup\">Setup</a> <a href=\"#evidence\">Evidence</a> "
-                       "<a href=\"#limits\">Limits</a></nav>\n");
+/* A link to each section of the body, by its heading. Text from outside is escaped there, so what
+ * looks like a section is one. */
+static void put_nav(const char *body, assay_sink *sink) {
+  static const char open[] = "<section id=\"", middle[] = "\"><h2>", close[] = "</h2>";
+  assay_sink_put(sink, "<nav aria-label=\"Sections\">");
+  for (const char *at = strstr(body, open); at != NULL; at = strstr(at, open)) {
+    const char *id = at + sizeof open - 1, *id_end = strchr(id, '"');
+    const char *title = strstr(id, middle), *title_end = strstr(id, close);
+    at = id;
+    if (title != id_end || title_end == NULL) continue;
+    title += sizeof middle - 1;
+    assay_sink_putf(sink, "<a href=\"#%.*s\">%.*s</a> ", (int)(id_end - id), id,
+                    (int)(title_end - title), title);
+  }
+  assay_sink_put(sink, "</nav>\n");
 }
 
 static void put_plots(const assay_plots *plots, assay_sink *sink) {
@@ -383,7 +388,25 @@ static void name_script(char out[64]) {
   out[n] = 0;
 }
 
+static void put_sections(const assay_view *view, const assay_plots *plots, assay_sink *sink) {
+  assay_page_put_summary(view, sink);
+  assay_page_put_failures(view, sink);
+  assay_page_put_runs(view, sink);
+  put_plots(plots, sink);
+  assay_page_put_pairs(view, sink);
+  assay_page_put_heads(view, sink);
+  assay_page_put_precision(view, sink);
+  assay_page_put_timing(view, sink);
+  assay_page_put_memory(view, sink);
+  assay_page_put_placement(view, sink);
+  assay_page_put_kernels(view, sink);
+  assay_page_put_setup(view, sink);
+  assay_page_put_evidence(view, sink);
+  assay_page_put_limits(view, sink);
+}
+
 void assay_page_put(const assay_view *view, const assay_plots *plots, assay_sink *sink) {
+  assay_sink sections = {0};
   char verdict[512];
   assay_view_verdict(view, verdict, sizeof verdict);
   assay_sink_put(sink, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
@@ -400,23 +423,13 @@ void assay_page_put(const assay_view *view, const assay_plots *plots, assay_sink
   assay_sink_put(sink, assay_page_style);
   assay_sink_put(sink, "</style></head><body>\n");
   put_header(view, sink);
-  put_nav(view, plots, sink);
+  put_sections(view, plots, &sections);
+  put_nav(assay_sink_text(&sections), sink);
   assay_sink_put(sink, "<main>\n");
-  assay_page_put_summary(view, sink);
-  assay_page_put_failures(view, sink);
-  assay_page_put_runs(view, sink);
-  put_plots(plots, sink);
-  assay_page_put_pairs(view, sink);
-  assay_page_put_heads(view, sink);
-  assay_page_put_precision(view, sink);
-  assay_page_put_timing(view, sink);
-  assay_page_put_memory(view, sink);
-  assay_page_put_placement(view, sink);
-  assay_page_put_kernels(view, sink);
-  assay_page_put_setup(view, sink);
-  assay_page_put_evidence(view, sink);
-  assay_page_put_limits(view, sink);
+  assay_sink_put(sink, assay_sink_text(&sections));
   assay_sink_put(sink, "</main>\n<script>");
   assay_sink_put(sink, assay_page_script);
   assay_sink_put(sink, "</script></body></html>\n");
+  if (sink->status == ASSAY_OK) sink->status = sections.status;
+  assay_sink_reset(&sections);
 }
