@@ -174,7 +174,7 @@ static const struct {
     {"testdata/not_models/nested.onnx", ASSAY_E_LIMIT, "nest too deep at byte"},
     {"testdata/not_models/nothing_of_that_name.onnx", ASSAY_E_IO, "nothing_of_that_name"},
     {"testdata/models", ASSAY_E_IO, "testdata/models"},
-    {"testdata/README.md", ASSAY_E_FORMAT, "not an ONNX model"},
+    {"testdata/README.md", ASSAY_E_FORMAT, "not an ONNX file"},
 };
 
 static void says_what_a_file_is_instead(void **state) {

@@ -42,14 +42,16 @@ static void budget_free(void *arg, void *block) {
   assay_free(block);
 }
 
-static assay_status unpack(const uint8_t *bytes, size_t size_bytes, ProtobufCAllocator *allocator,
-                           Onnx__ModelProto **out, assay_error *err) {
+/* what: "model" or "tensor", for messages */
+static assay_status unpack(const ProtobufCMessageDescriptor *type, const char *what,
+                           const uint8_t *bytes, size_t size_bytes, ProtobufCAllocator *allocator,
+                           ProtobufCMessage **out, assay_error *err) {
   const budget *b = allocator->allocator_data;
   const size_t full_bytes = b->left_bytes;
-  ASSAY_TRY(assay_wire_check(&onnx__model_proto__descriptor, bytes, size_bytes, NESTING_MAX, err));
-  Onnx__ModelProto *model = onnx__model_proto__unpack(allocator, size_bytes, bytes);
-  if (model != NULL) {
-    *out = model;
+  ASSAY_TRY(assay_wire_check(type, bytes, size_bytes, NESTING_MAX, err));
+  ProtobufCMessage *message = protobuf_c_message_unpack(type, allocator, size_bytes, bytes);
+  if (message != NULL) {
+    *out = message;
     return ASSAY_OK;
   }
   if (b->is_refused) return assay_fail_memory(err, size_bytes);
@@ -58,8 +60,9 @@ static assay_status unpack(const uint8_t *bytes, size_t size_bytes, ProtobufCAll
                       size_bytes, full_bytes);
   }
   return assay_fail(err, ASSAY_E_FORMAT,
-                    "not an ONNX model, or a damaged one: protobuf fields of "
-                    "other types than a model has");
+                    "not an ONNX %s, or a damaged one: protobuf fields of "
+                    "other types than a %s has",
+                    what, what);
 }
 
 /* ---- what is not a model ---- */
@@ -69,12 +72,13 @@ static bool starts_with(const uint8_t *bytes, size_t size_bytes, const char *pre
   return size_bytes >= n && strncasecmp((const char *)bytes, prefix, n) == 0;
 }
 
-static assay_status check_magic(const uint8_t *bytes, size_t size_bytes, assay_error *err) {
+static assay_status check_magic(const char *sought, const uint8_t *bytes, size_t size_bytes,
+                                assay_error *err) {
   static const struct {
     const char *prefix, *what;
   } KINDS[] = {
       {"version https://git-lfs.github.com/spec/",
-       "a Git LFS pointer and not the model itself: fetch it with 'git lfs pull'"},
+       "a Git LFS pointer to the file: fetch it with 'git lfs pull'"},
       {"<!doctype html", "an HTML page: was it downloaded without logging in?"},
       {"<html", "an HTML page: was it downloaded without logging in?"},
       {"<?xml", "XML"},
@@ -85,16 +89,17 @@ static assay_status check_magic(const uint8_t *bytes, size_t size_bytes, assay_e
       {"{", "JSON"},
   };
   if (size_bytes == 0) return assay_fail(err, ASSAY_E_FORMAT, "the file is empty");
+  /* White space comes first only in texts: tab and new line are tags of fields that no model starts
+   * with (a tensor may). */
+  const bool may_skip = strcmp(sought, "model") == 0;
   size_t skip = 0;
-  while (skip < size_bytes && skip < 64 && strchr(" \t\r\n", bytes[skip]) != NULL &&
+  while (may_skip && skip < size_bytes && skip < 64 && strchr(" \t\r\n", bytes[skip]) != NULL &&
          bytes[skip] != 0) {
     skip++;
   }
-  /* White space comes first only in texts: tab and new line are tags of fields that no model starts
-   * with. */
   for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++) {
     if (starts_with(bytes + skip, size_bytes - skip, KINDS[i].prefix)) {
-      return assay_fail(err, ASSAY_E_FORMAT, "not an ONNX model but %s", KINDS[i].what);
+      return assay_fail(err, ASSAY_E_FORMAT, "not an ONNX %s but %s", sought, KINDS[i].what);
     }
   }
   return ASSAY_OK;
@@ -102,8 +107,9 @@ static assay_status check_magic(const uint8_t *bytes, size_t size_bytes, assay_e
 
 /* ---- both ---- */
 
-assay_status assay_unpacked_init(const uint8_t *bytes, size_t size_bytes, assay_unpacked *out,
-                                 assay_error *err) {
+static assay_status init(const ProtobufCMessageDescriptor *type, const char *what,
+                         const uint8_t *bytes, size_t size_bytes, ProtobufCMessage **out,
+                         assay_error *err) {
   if (size_bytes > ASSAY_ONNX_MAX_BYTES) {
     return assay_fail(err, ASSAY_E_LIMIT, "%zu bytes, an ONNX file holds at most %zu", size_bytes,
                       ASSAY_ONNX_MAX_BYTES);
@@ -112,12 +118,29 @@ assay_status assay_unpacked_init(const uint8_t *bytes, size_t size_bytes, assay_
   if (extra_bytes > UNPACK_MAX_BYTES) extra_bytes = UNPACK_MAX_BYTES;
   budget b = {.left_bytes = size_bytes + extra_bytes};
   ProtobufCAllocator allocator = {.alloc = budget_alloc, .free = budget_free, .allocator_data = &b};
-  ASSAY_TRY(check_magic(bytes, size_bytes, err));
-  return unpack(bytes, size_bytes, &allocator, &out->model, err);
+  ASSAY_TRY(check_magic(what, bytes, size_bytes, err));
+  return unpack(type, what, bytes, size_bytes, &allocator, out, err);
+}
+
+assay_status assay_unpacked_init(const uint8_t *bytes, size_t size_bytes, assay_unpacked *out,
+                                 assay_error *err) {
+  ProtobufCMessage *message = NULL;
+  ASSAY_TRY(init(&onnx__model_proto__descriptor, "model", bytes, size_bytes, &message, err));
+  out->model = (Onnx__ModelProto *)message;
+  return ASSAY_OK;
+}
+
+assay_status assay_unpacked_init_tensor(const uint8_t *bytes, size_t size_bytes,
+                                        assay_unpacked *out, assay_error *err) {
+  ProtobufCMessage *message = NULL;
+  ASSAY_TRY(init(&onnx__tensor_proto__descriptor, "tensor", bytes, size_bytes, &message, err));
+  out->tensor = (Onnx__TensorProto *)message;
+  return ASSAY_OK;
 }
 
 void assay_unpacked_reset(assay_unpacked *unpacked) {
   ProtobufCAllocator allocator = {.alloc = budget_alloc, .free = budget_free};
   if (unpacked->model != NULL) onnx__model_proto__free_unpacked(unpacked->model, &allocator);
-  unpacked->model = NULL;
+  if (unpacked->tensor != NULL) onnx__tensor_proto__free_unpacked(unpacked->tensor, &allocator);
+  *unpacked = (assay_unpacked){0};
 }

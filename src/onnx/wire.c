@@ -12,7 +12,7 @@ typedef struct cursor {
 } cursor;
 
 static assay_status fail_at(const cursor *c, const char *what, assay_error *err) {
-  return assay_fail(err, ASSAY_E_FORMAT, "%s at byte %zu: not an ONNX model, or a damaged one",
+  return assay_fail(err, ASSAY_E_FORMAT, "%s at byte %zu: not an ONNX file, or a damaged one",
                     what, (size_t)(c->p - c->start));
 }
 
