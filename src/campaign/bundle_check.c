@@ -17,7 +17,7 @@
 #include "package/npz.h"
 #include "package/reference_kind.h"
 
-#define SYMBOLS_MAX 16 /* different symbols in the shapes of one bundle; ours have two */
+#define SYMBOLS_MAX 1024 /* different symbols in the shapes of one bundle; ours have two */
 
 /* --- shapes and types ----------------------------------------------------------------------------
  */
@@ -45,11 +45,13 @@ static void declared_text(const assay_manifest_tensor *tensor, const sizes *s, c
   size_t used = (size_t)snprintf(out, out_bytes, "[");
   for (int i = 0; i < tensor->rank && used < out_bytes; i++) {
     const assay_manifest_dim *dim = &tensor->dims[i];
-    int64_t size = dim->size;
+    char size[32] = "";
+    if (dim->symbol[0] == '\0') snprintf(size, sizeof size, "%lld", (long long)dim->size);
     for (size_t k = 0; k < s->n; k++)
-      if (strcmp(s->symbols[k], dim->symbol) == 0) size = s->size[k];
-    used += (size_t)snprintf(out + used, out_bytes - used, "%s%s%s%lld", i > 0 ? "," : "",
-                             dim->symbol, dim->symbol[0] ? "=" : "", (long long)size);
+      if (strcmp(s->symbols[k], dim->symbol) == 0)
+        snprintf(size, sizeof size, "=%lld", (long long)s->size[k]);
+    used += (size_t)snprintf(out + used, out_bytes - used, "%s%s%s", i > 0 ? "," : "", dim->symbol,
+                             size);
   }
   if (used < out_bytes) snprintf(out + used, out_bytes - used, "]");
 }
@@ -170,6 +172,16 @@ static assay_status check_reference(check *c, const assay_manifest_tensor *head,
   return st;
 }
 
+/* One that a user brought, of whatever type the comparison takes. */
+static assay_status check_brought(check *c, const assay_manifest_tensor *head, assay_error *err) {
+  char *name = assay_format("ref.user.%s", head->name);
+  if (name == NULL) return assay_fail_memory(err, strlen(head->name) + 16);
+  const assay_tensor *found = assay_tensor_map_find(&c->arrays, name);
+  const assay_status st = found == NULL ? ASSAY_OK : check_shape(head, name, found, &c->sizes, err);
+  assay_free(name);
+  return st;
+}
+
 static assay_status check_heads(check *c, const assay_tensor *mask, assay_error *err) {
   for (size_t i = 0; i < c->manifest->n_heads; i++) {
     const assay_manifest_tensor *head = &c->manifest->heads[i];
@@ -182,6 +194,7 @@ static assay_status check_heads(check *c, const assay_tensor *mask, assay_error 
     ASSAY_TRY(check_reference(c, head, "f64", ASSAY_DTYPE_F64, err));
     for (int k = ASSAY_FIRST_PRECISION_KIND; k < ASSAY_N_REFERENCE_KINDS; k++)
       ASSAY_TRY(check_reference(c, head, ASSAY_REFERENCE_KINDS[k].name, ASSAY_DTYPE_F32, err));
+    ASSAY_TRY(check_brought(c, head, err));
     if (c->manifest->architecture == NULL || !is_float) continue;
     bool covered = mask != NULL && mask->rank <= head->rank;
     for (int k = 0; covered && k < mask->rank; k++)
@@ -221,7 +234,7 @@ static assay_status check_names(const check *c, assay_error *err) {
 
 static assay_status check_loaded(check *c, assay_error *err) {
   const char *mask_name = c->manifest->mask_input;
-  if (c->one->b > 0) {
+  if (c->one->b > 0 && c->manifest->architecture != NULL) { /* elsewhere they are anybody's */
     (void)stands_for(&c->sizes, "B", c->one->b);
     (void)stands_for(&c->sizes, "N", c->one->n);
   }

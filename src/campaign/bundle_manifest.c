@@ -90,16 +90,21 @@ static assay_status set_inputs(const assay_mlpf_config *config, assay_manifest *
   return assay_text_set(&out->mask_input, "mask", err);
 }
 
-static double tolerance_of(const assay_export_spec *spec, const char *head, bool relative) {
+double bundle_tolerance_of(const assay_export_tolerance *tolerances, size_t n, const char *head,
+                           bool relative) {
   double value = relative ? ASSAY_DEFAULT_RTOL : ASSAY_DEFAULT_ATOL;
   for (int specific = 0; specific < 2; specific++)
-    for (size_t i = 0; i < spec->n_tolerances; i++) {
-      const assay_export_tolerance *t = &spec->tolerances[i];
+    for (size_t i = 0; i < n; i++) {
+      const assay_export_tolerance *t = &tolerances[i];
       const bool applies =
           specific ? t->head != NULL && strcmp(t->head, head) == 0 : t->head == NULL;
       if (applies && t->relative == relative) value = t->value;
     }
   return value;
+}
+
+static double tolerance_of(const assay_export_spec *spec, const char *head, bool relative) {
+  return bundle_tolerance_of(spec->tolerances, spec->n_tolerances, head, relative);
 }
 
 static int64_t n_layers(const assay_export_spec *spec) {

@@ -29,6 +29,10 @@ assay_status bundle_manifest_set_case(assay_manifest *manifest, size_t i, const 
                                       assay_manifest_file *file, assay_manifest_file *model,
                                       assay_error *err) ASSAY_NODISCARD;
 
+/* Of a head: the default, or what was asked for. */
+double bundle_tolerance_of(const assay_export_tolerance *tolerances, size_t n, const char *head,
+                           bool relative);
+
 /* The "reference" object, once all cases are there. */
 assay_status bundle_manifest_set_reference(const assay_export_spec *spec, const bundle_times *times,
                                            assay_manifest *manifest,

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "package/manifest.h"
@@ -20,19 +21,27 @@
 #define UNFINISHED "tmp"
 #define REPLACED   "old"
 
-/* A folder with a manifest that reads, and nothing that an export does not write. */
-static bool is_bundle(const char *path, const assay_names *names) {
+/* True for what an export writes, and for external data of the model (or the folder they are in).
+ */
+static bool is_ours(const assay_manifest *manifest, const char *name) {
   static const char *const OURS[] = {"manifest.json", "model.onnx", "models", "cases"};
-  for (size_t i = 0; i < names->n; i++) {
-    bool ours = false;
-    for (size_t k = 0; k < sizeof OURS / sizeof OURS[0]; k++)
-      ours = ours || strcmp(names->items[i], OURS[k]) == 0;
-    if (!ours) return false;
+  const size_t n = strlen(name);
+  for (size_t i = 0; i < N_OF(OURS); i++)
+    if (strcmp(name, OURS[i]) == 0) return true;
+  for (size_t i = 0; i < manifest->n_external; i++) {
+    const char *file = manifest->external[i].file;
+    if (strncmp(file, name, n) == 0 && (file[n] == '\0' || file[n] == '/')) return true;
   }
+  return false;
+}
+
+/* A folder with a manifest that reads, and nothing that an export or import does not write. */
+static bool is_bundle(const char *path, const assay_names *names) {
   assay_manifest manifest = {0};
-  const bool reads = assay_manifest_read(path, &manifest, /*err=*/NULL) == ASSAY_OK;
+  bool ours = assay_manifest_read(path, &manifest, /*err=*/NULL) == ASSAY_OK;
+  for (size_t i = 0; i < names->n && ours; i++) ours = is_ours(&manifest, names->items[i]);
   assay_manifest_reset(&manifest);
-  return reads;
+  return ours;
 }
 
 static assay_status check_folder(const char *path, bool force, const assay_names *names,

@@ -53,6 +53,7 @@ assay_status assay_cli_parse_timeout(const char *word, int64_t *out_ns,
 
 /* Each command: argv[0] is its name. Returns the exit status. */
 int assay_cmd_export(int argc, char **argv);
+int assay_cmd_import(int argc, char **argv);
 int assay_cmd_inspect(int argc, char **argv);
 int assay_cmd_doctor(int argc, char **argv);
 int assay_cmd_run(int argc, char **argv);

@@ -11,6 +11,7 @@
 #include "campaign/bundle_weights.h"
 #include "cli/cli.h"
 #include "cli/stop.h"
+#include "cli/tolerance.h"
 #include "reference/ref_mlpf.h"
 
 #define LIST_MAX       256
@@ -235,23 +236,6 @@ static error_t take_list(const struct argp_state *state, const char *what, const
   }
 }
 
-/* "1e-3" or "momentum:1e-3" */
-static error_t take_tolerance(const struct argp_state *state, export_args *a, bool relative,
-                              char *word) {
-  const char *what = relative ? "--rtol" : "--atol";
-  assay_export_tolerance tolerance = {.relative = relative};
-  assay_error err = {0};
-  char *colon = strrchr(word, ':');
-  if (colon != NULL) {
-    *colon = '\0';
-    tolerance.head = word;
-  }
-  if (assay_text_parse_real(colon ? colon + 1 : word, what, 0.0, 1e30, &tolerance.value, &err))
-    return assay_cli_refuse(state, &err);
-  a->tolerances[a->spec.n_tolerances++] = tolerance;
-  return 0;
-}
-
 static error_t parse_model_option(int key, char *word, struct argp_state *state) {
   export_args *a = state->input;
   switch (key) {
@@ -330,9 +314,11 @@ static error_t parse_case_option(int key, char *word, struct argp_state *state) 
   case KEY_PAD_TO:
     return take_int(state, "--pad-to", word, 1, SIZE_VALUE_MAX, &a->spec.pad_to);
   case KEY_ATOL:
-    return take_tolerance(state, a, /*relative=*/false, word);
+    return assay_cli_take_tolerance(state, /*relative=*/false, word,
+                                    &a->tolerances[a->spec.n_tolerances++]);
   case KEY_RTOL:
-    return take_tolerance(state, a, /*relative=*/true, word);
+    return assay_cli_take_tolerance(state, /*relative=*/true, word,
+                                    &a->tolerances[a->spec.n_tolerances++]);
   default:
     return ARGP_ERR_UNKNOWN;
   }

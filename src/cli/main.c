@@ -18,6 +18,7 @@ typedef struct command {
 
 static const command commands[] = {
     {"export", "build a bundle: model, manifest and cases with their references", assay_cmd_export},
+    {"import", "build a bundle of any ONNX model and of cases that you bring", assay_cmd_import},
     {"inspect", "say what a file is and what is in it", assay_cmd_inspect},
     {"doctor", "say which runtimes, providers and devices are here", assay_cmd_doctor},
     {"run", "run a campaign: every case on every runtime, timed and placed", assay_cmd_run},

@@ -30,6 +30,7 @@ struct assay_onnx_info {
   array external; /* const char * */
   size_t n_nodes, n_initializers;
   uint64_t initializer_bytes;
+  uint64_t bytes_of[ASSAY_DTYPE_BF16 + 1]; /* of those, by type; others are left out */
 };
 
 /* ---- arrays and texts ---- */
@@ -188,6 +189,8 @@ static assay_status keep_initializer(assay_onnx_info *info, const Onnx__TensorPr
   ASSAY_TRY(tensor_bytes(tensor, &size_bytes, err));
   info->n_initializers++;
   info->initializer_bytes += size_bytes;
+  if (tensor->data_type > 0 && tensor->data_type <= ASSAY_DTYPE_BF16)
+    info->bytes_of[tensor->data_type] += size_bytes;
   return keep_external(info, tensor, err);
 }
 
@@ -412,6 +415,13 @@ size_t assay_onnx_info_n_initializers(const assay_onnx_info *info) {
 
 uint64_t assay_onnx_info_initializer_bytes(const assay_onnx_info *info) {
   return info->initializer_bytes;
+}
+
+assay_dtype assay_onnx_info_initializer_dtype(const assay_onnx_info *info) {
+  int most = ASSAY_DTYPE_NONE;
+  for (int i = 1; i <= ASSAY_DTYPE_BF16; i++)
+    if (info->bytes_of[i] > info->bytes_of[most]) most = i;
+  return (assay_dtype)most;
 }
 
 const assay_onnx_pair *assay_onnx_info_metadata(const assay_onnx_info *info, size_t *out_n) {

@@ -69,6 +69,9 @@ size_t assay_onnx_info_n_nodes(const assay_onnx_info *info);
 size_t assay_onnx_info_n_initializers(const assay_onnx_info *info);
 uint64_t assay_onnx_info_initializer_bytes(const assay_onnx_info *info); /* external ones too */
 
+/* The type that most bytes of them are of; NONE without any. */
+assay_dtype assay_onnx_info_initializer_dtype(const assay_onnx_info *info);
+
 const assay_onnx_pair *assay_onnx_info_metadata(const assay_onnx_info *info, size_t *out_n);
 const char *assay_onnx_info_metadata_value(const assay_onnx_info *info,
                                            const char *key); /* or NULL */

@@ -1,0 +1,39 @@
+#!/bin/sh
+# tests/models/imported.sh ASSAY: a model of others, with external data and cases in every form, from import to a verified report: it
+# qualifies where every output has a right reference; a wrong one fails, a missing one is no pass, padding is not judged. Skipped
+# without ASSAY_ORT.
+set -eu
+assay=$(readlink -f "$1")
+root=$(cd "$(dirname "$0")/../.." && pwd)
+[ -n "${ASSAY_ORT:-}" ] || {
+  echo "skipped: ASSAY_ORT is not set"
+  exit 77
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+in=$root/tests/cli/fixtures/import
+
+judge() { # NAME STATUS LAST-LINE MODEL OPTION...
+  name=$1 expected=$2 line=$3 model=$4
+  shift 4
+  "$assay" import "$in/$model.onnx" "$@" -o "$name" >/dev/null
+  "$assay" run --bundle "$name" --iterations 3 --warmup 1 -o "$name.package" >"$name.txt" 2>/dev/null || true
+  status=0
+  "$assay" report "$name.package" --require-complete >report.txt 2>&1 || status=$?
+  "$assay" verify "$name.package" >verify.txt
+  [ $status = "$expected" ] && grep -qx "$line" report.txt && [ "$(tail -n 1 verify.txt)" = VERIFIED ] || {
+    echo "$name: status $status"
+    cat "$name.txt" report.txt verify.txt
+    exit 1
+  }
+}
+
+judge right 0 QUALIFIED linear --case "$in/full.npz" --case "$in/float64.npz" --case "$in/test_data_set_0" --classes scores
+judge wrong 1 "NOT QUALIFIED: numbers 1" linear --case "$in/full.npz" --case "$in/wrong.npz"
+judge loose 0 QUALIFIED linear --case "$in/wrong.npz" --atol scores:0.6
+judge bare 1 "NOT QUALIFIED: numbers 1" linear --case "$in/bare.npz"
+judge masked 0 QUALIFIED masked --case "$in/masked.npz" --mask-input m
+judge unmasked 1 "NOT QUALIFIED: numbers 1" masked --case "$in/masked.npz"
+grep -q '"n_argmax": 10' right.package/runs/cpu/linear/full/timing/result.json
+echo "6 imported bundles, judged and verified"
