@@ -15,10 +15,10 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "campaign/attempt_memory.h"
+#include "campaign/caches.h"
 #include "campaign/judge.h"
 #include "campaign/judge_kernels.h"
 #include "campaign/machine.h"
-#include "campaign/static_shapes.h"
 #include "campaign/worker.h"
 #include "package/fields.h"
 #include "package/tree.h"
@@ -44,19 +44,16 @@ static assay_status write_task(const attempt *a, const char *path, assay_error *
   const assay_campaign_spec *spec = a->plan->spec;
   assay_worker_task task = {.mode = a->run->mode == ASSAY_RESULT_TIMING ? ASSAY_WORKER_TIMING
                                                                         : ASSAY_WORKER_PLACEMENT,
-                            .runtime = a->runtime->spec,
                             .model_path = a->model_path,
                             .case_path = a->case_path,
                             .iterations = spec->iterations,
                             .warmup = spec->warmup,
                             .placement_runs = spec->placement_runs,
                             .digests_path = a->plan->digests_path}; /* borrows; never reset */
-  assay_settings free_dims = {0};
-  ASSAY_TRY(assay_static_shapes_fix(&a->runtime->spec, &a->bundle->manifest, a->case_path,
-                                    &free_dims, err));
-  task.runtime.free_dims = free_dims;
-  assay_status st = assay_worker_task_write(&task, path, err);
-  assay_settings_reset(&free_dims);
+  ASSAY_TRY(attempt_runtime_of(a->plan, a->run, &task.runtime, err));
+  assay_status st = assay_caches_make(&task.runtime.options, err);
+  if (st == ASSAY_OK) st = assay_worker_task_write(&task, path, err);
+  attempt_runtime_reset(&task.runtime);
   return st;
 }
 
@@ -153,8 +150,19 @@ static assay_status make_env(const attempt *a, char ***out, assay_error *err) {
   if (st == ASSAY_OK)
     st = assay_runtime_spec_env(runtime, a->run->mode == ASSAY_RESULT_PLACEMENT,
                                 wants_cache ? folder : NULL, &settings, err);
+  if (st == ASSAY_OK) st = attempt_place_caches(a->plan, a->run, &settings, err);
+  if (st == ASSAY_OK) st = assay_caches_make(&settings, err);
   if (st == ASSAY_OK) st = assay_settings_make_env(&settings, out, err);
   assay_settings_reset(&settings);
+  assay_free(folder);
+  return st;
+}
+
+/* Those of the process before. */
+static assay_status empty_named_caches(const attempt *a, assay_error *err) {
+  char *folder = assay_path_join(a->plan->work_folder, ATTEMPT_CACHES_FOLDER);
+  if (folder == NULL) return assay_fail_memory(err, 256);
+  assay_status st = assay_folder_remove(folder, err);
   assay_free(folder);
   return st;
 }
@@ -163,7 +171,8 @@ static assay_status start_worker(attempt *a, assay_child_result *out, assay_erro
   char **env = NULL;
   char *task_path = assay_path_join(a->folder, TASK_FILE);
   if (task_path == NULL) return assay_fail_memory(err, strlen(a->folder) + sizeof TASK_FILE);
-  assay_status st = write_task(a, task_path, err);
+  assay_status st = empty_named_caches(a, err);
+  if (st == ASSAY_OK) st = write_task(a, task_path, err);
   if (st == ASSAY_OK) st = make_env(a, &env, err);
   if (st == ASSAY_OK) st = run_child(a, task_path, env, out, err);
   assay_settings_free_env(env);
@@ -211,12 +220,15 @@ static assay_status judge(attempt *a, assay_error *err) {
   bool timing = a->run->mode == ASSAY_RESULT_TIMING;
   if (a->result->status != ASSAY_RESULT_DONE) return ASSAY_OK;
   assay_status st = timing ? judge_timing(a, &why) : judge_placement(a, &why);
+  if (st == ASSAY_OK)
+    st = assay_judge_compiles(a->folder, a->runtime->spec.provider, a->result, &why);
   if (st == ASSAY_E_MEMORY) return assay_fail(err, st, "%s", why.text);
   if (st == ASSAY_OK) {
     a->result->completeness = ASSAY_VERDICT_PASS;
     return ASSAY_OK;
   }
   assay_result_coverage_reset(&a->result->coverage); /* of a run that is not done */
+  a->result->compiles = (assay_result_compiles){0};
   return attempt_end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_COMPARE, why.text, err);
 }
 
@@ -360,6 +372,9 @@ static assay_status make_repeat(attempt *first, attempt *a, int64_t k, bool *out
     ASSAY_TRY(attempt_end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_COMPARE,
                              a->result->numbers_reason != NULL ? a->result->numbers_reason : "",
                              err));
+  if (a->result->status == ASSAY_RESULT_DONE && a->result->timed == ASSAY_VERDICT_FAIL)
+    ASSAY_TRY(attempt_end_as(a, ASSAY_RESULT_FAILED, ASSAY_STAGE_TIMING,
+                             "the provider compiled in calls that were to be warm", err));
   return a->result->status == ASSAY_RESULT_DONE ? take_repeat(first, a, err)
                                                 : end_as_repeat(first, a, k, err);
 }

@@ -93,6 +93,7 @@ static assay_status take_facts(attempt *a, assay_error *err) {
   const assay_worker_facts *facts = &a->facts;
   ASSAY_TRY(assay_fields_set(&result->provider, facts->provider, err));
   ASSAY_TRY(assay_fields_copy(facts->options, &result->options, err));
+  ASSAY_TRY(assay_result_caches_copy(&facts->caches, &result->caches, err));
   if (facts->library_path[0] == '\0') return ASSAY_OK;
   ASSAY_TRY(assay_fields_set(&result->library_path, facts->library_path, err));
   ASSAY_TRY(assay_fields_set(&result->library_version, facts->library_version, err));

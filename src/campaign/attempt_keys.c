@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "campaign/caches.h"
 #include "campaign/judge.h"
 #include "campaign/session_plan.h"
 #include "campaign/static_shapes.h"
@@ -55,22 +56,65 @@ static assay_status plan_sha256(const assay_plan *plan, const assay_plan_run *ru
   return st;
 }
 
-/* Effective options of a runtime that fixes the case's own shapes. */
-static assay_status static_options(const assay_plan_runtime *runtime,
-                                   const assay_plan_bundle *bundle, const assay_manifest_case *one,
-                                   char out_hex[65], assay_error *err) {
-  assay_runtime_spec fixed = runtime->spec; /* borrows all but its free dimensions */
+/* --- the runtime of a run ------------------------------------------------------------------------
+ */
+
+#define KEY_DIGITS 16 /* of each digest, in the name of a folder */
+
+assay_status attempt_place_caches(const assay_plan *plan, const assay_plan_run *run,
+                                  assay_settings *settings, assay_error *err) {
+  const assay_plan_runtime *runtime = &plan->runtimes[run->runtime];
+  const assay_plan_bundle *bundle = &plan->bundles[run->bundle];
+  const assay_manifest_case *one = &bundle->manifest.cases[run->case_index];
+  char *fresh = assay_path_join(plan->work_folder, ATTEMPT_CACHES_FOLDER);
+  char *key = assay_format("%.*s-%.*s-%.*s", KEY_DIGITS, one->file.sha256, KEY_DIGITS,
+                           attempt_model_of(bundle, one)->sha256, KEY_DIGITS, runtime->sha256);
+  assay_status st = fresh != NULL && key != NULL
+                        ? assay_caches_place(&runtime->spec, fresh, key, settings, err)
+                        : assay_fail_memory(err, 256);
+  assay_free(fresh);
+  assay_free(key);
+  return st;
+}
+
+assay_status attempt_runtime_of(const assay_plan *plan, const assay_plan_run *run,
+                                assay_runtime_spec *out, assay_error *err) {
+  const assay_runtime_spec *runtime = &plan->runtimes[run->runtime].spec;
+  const assay_plan_bundle *bundle = &plan->bundles[run->bundle];
+  assay_runtime_spec own = *runtime;
+  own.free_dims = own.options = (assay_settings){0};
+  char *path = assay_path_join(bundle->folder, bundle->manifest.cases[run->case_index].file.file);
+  assay_status st = path != NULL ? ASSAY_OK : assay_fail_memory(err, 256);
+  if (st == ASSAY_OK)
+    st = assay_static_shapes_fix(runtime, &bundle->manifest, path, &own.free_dims, err);
+  for (size_t i = 0; i < runtime->options.n && st == ASSAY_OK; i++)
+    st = assay_settings_set(&own.options, runtime->options.items[i].key,
+                            runtime->options.items[i].value, err);
+  if (st == ASSAY_OK) st = attempt_place_caches(plan, run, &own.options, err);
+  assay_free(path);
+  if (st) {
+    attempt_runtime_reset(&own);
+    return st;
+  }
+  *out = own;
+  return ASSAY_OK;
+}
+
+void attempt_runtime_reset(assay_runtime_spec *runtime) {
+  assay_settings_reset(&runtime->free_dims);
+  assay_settings_reset(&runtime->options);
+}
+
+/* Effective options of a runtime whose runs have shapes or folders of their own. */
+static assay_status own_options(const assay_plan *plan, const assay_plan_run *run, char out_hex[65],
+                                assay_error *err) {
+  assay_runtime_spec own = {0};
   assay_session_plan session = {0};
-  fixed.free_dims = (assay_settings){0};
-  char *path = assay_path_join(bundle->folder, one->file.file);
-  if (path == NULL) return assay_fail_memory(err, 256);
-  assay_status st =
-      assay_static_shapes_fix(&runtime->spec, &bundle->manifest, path, &fixed.free_dims, err);
-  if (st == ASSAY_OK) st = assay_session_plan_init(&fixed, &session, err);
+  ASSAY_TRY(attempt_runtime_of(plan, run, &own, err));
+  assay_status st = assay_session_plan_init(&own, &session, err);
   if (st == ASSAY_OK) st = assay_session_plan_options(&session, out_hex, /*out_json=*/NULL, err);
   assay_session_plan_reset(&session);
-  assay_settings_reset(&fixed.free_dims);
-  assay_free(path);
+  attempt_runtime_reset(&own);
   return st;
 }
 
@@ -88,8 +132,8 @@ assay_status assay_attempt_keys(const assay_plan *plan, size_t i, assay_result_k
   memcpy(keys.library_sha256, runtime->library_sha256, sizeof keys.library_sha256);
   memcpy(keys.options_sha256, runtime->options_sha256, sizeof keys.options_sha256);
   memcpy(keys.tool_sha256, plan->tool_sha256, sizeof keys.tool_sha256);
-  if (runtime->spec.is_static)
-    ASSAY_TRY(static_options(runtime, bundle, one, keys.options_sha256, err));
+  if (runtime->spec.is_static || assay_caches_are_named(&runtime->spec))
+    ASSAY_TRY(own_options(plan, run, keys.options_sha256, err));
   ASSAY_TRY(plan_sha256(plan, run, keys.plan_sha256, err));
   *out = keys;
   return ASSAY_OK;

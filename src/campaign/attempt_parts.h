@@ -9,7 +9,8 @@
 #include "campaign/attempt.h"
 #include "campaign/worker.h"
 
-#define STDERR_FILE "stderr.txt"
+#define STDERR_FILE           "stderr.txt"
+#define ATTEMPT_CACHES_FOLDER "named" /* of the work folder: caches that a runtime names */
 
 /* What one attempt works with. */
 typedef struct attempt {
@@ -36,6 +37,19 @@ static inline const assay_manifest_file *attempt_model_of(const assay_plan_bundl
 /* Status, stage and reason (made printable) of the result. Errors: MEMORY. */
 assay_status attempt_end_as(attempt *a, assay_result_status status, assay_result_stage stage,
                             const char *reason, assay_error *err) ASSAY_NODISCARD;
+
+/* The runtime as a run has it: its free dimensions and its cache folders are those of its case. All
+ * else is borrowed of the plan's; released with attempt_runtime_reset. Errors: those of
+ * static_shapes.h. */
+assay_status attempt_runtime_of(const assay_plan *plan, const assay_plan_run *run,
+                                assay_runtime_spec *out, assay_error *err) ASSAY_NODISCARD;
+void attempt_runtime_reset(assay_runtime_spec *runtime);
+
+/* settings (variables of a run) with its cache folders in place of those that it names. Errors:
+ * MEMORY.
+ */
+assay_status attempt_place_caches(const assay_plan *plan, const assay_plan_run *run,
+                                  assay_settings *settings, assay_error *err) ASSAY_NODISCARD;
 
 /* Makes the graph that the run executes, where its runtime takes static shapes and the model has
  * free ones: the result says what became of it, and model_path is where it lies. Errors: IO,

@@ -11,6 +11,7 @@
 #include "base/tensor.h"
 #include "base/text.h"
 #include "campaign/worker.h"
+#include "evidence/compiles.h"
 #include "evidence/coverage.h"
 #include "evidence/placement.h"
 #include "measure/compare.h"
@@ -482,4 +483,27 @@ assay_status assay_judge_placement(const char *folder, const char *model_path,
   assay_free(log);
   assay_free(assignment);
   return st;
+}
+
+/* --- compiling -----------------------------------------------------------------------------------
+ */
+
+assay_status assay_judge_compiles(const char *folder, const char *provider, assay_result *result,
+                                  assay_error *err) {
+  const bool is_placement = result->mode == ASSAY_RESULT_PLACEMENT;
+  assay_verdict *verdict = is_placement ? &result->placed : &result->timed;
+  assay_compiles compiles = {0};
+  char *log = assay_path_join(folder, ASSAY_WORKER_LOG_FILE);
+  if (log == NULL) return assay_fail_memory(err, strlen(folder));
+  assay_status st = ASSAY_OK;
+  if (assay_path_kind_of(log) == ASSAY_PATH_FILE)
+    st = assay_compiles_read(log, provider, is_placement, &compiles, err);
+  assay_free(log);
+  if (st) return st;
+  result->compiles = (assay_result_compiles){.known = compiles.visible,
+                                             .session = (int64_t)compiles.n_session,
+                                             .first = (int64_t)compiles.n_first,
+                                             .later = (int64_t)compiles.n_later};
+  if (compiles.n_later > 0 && *verdict == ASSAY_VERDICT_PASS) *verdict = ASSAY_VERDICT_FAIL;
+  return ASSAY_OK;
 }

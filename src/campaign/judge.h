@@ -51,4 +51,10 @@ assay_status assay_judge_placement(const char *folder, const char *model_path,
                                    const assay_runtime_spec *runtime, int64_t n_runs,
                                    assay_result *result, assay_error *err) ASSAY_NODISCARD;
 
+/* When the provider compiled, from the log in folder. A run that compiled in a call that was to be
+ * warm has not passed: its verdict on timing, or on placement, becomes a fail. Errors: IO, MEMORY.
+ */
+assay_status assay_judge_compiles(const char *folder, const char *provider, assay_result *result,
+                                  assay_error *err) ASSAY_NODISCARD;
+
 #endif

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "package/npz.h"
 
 static char folder[64];
@@ -380,12 +381,56 @@ static void survives_memory_failing_at_every_step(void **state) {
   }
 }
 
+/* --- compiling -----------------------------------------------------------------------------------
+ */
+
+#define STAGES_TO_FIRST                                                                            \
+  "[1|assay|worker|stage] session\n[2|o|a|m.cc:1 compile] Model Compile: Begin\n"                  \
+  "[1|assay|worker|stage] first_run\n[1|assay|worker|stage] "
+
+static void a_program_compiled_in_a_warm_call_is_no_pass(void **state) {
+  (void)state;
+  static const struct {
+    assay_result_mode mode;
+    const char *log, *provider;
+    assay_verdict want;
+    int64_t later;
+  } cases[] = {
+      {ASSAY_RESULT_TIMING, STAGES_TO_FIRST "timing\n", "MIGraphXExecutionProvider",
+       ASSAY_VERDICT_PASS, 0},
+      {ASSAY_RESULT_TIMING, STAGES_TO_FIRST "timing\n[2|o|a|m] Model Compile: Begin\n",
+       "MIGraphXExecutionProvider", ASSAY_VERDICT_FAIL, 1},
+      {ASSAY_RESULT_PLACEMENT, STAGES_TO_FIRST "placement\n[2|o|a|m] Model Compile: Begin\n",
+       "MIGraphXExecutionProvider", ASSAY_VERDICT_FAIL, 1},
+      {ASSAY_RESULT_TIMING, STAGES_TO_FIRST "timing\n[2|o|a|m] Model Compile: Begin\n",
+       "CUDAExecutionProvider", ASSAY_VERDICT_PASS, 0},
+  };
+  test_folder where;
+  test_folder_open(&where);
+  const char *log = test_folder_file(&where, "log.txt");
+  char folder_path[1024];
+  snprintf(folder_path, sizeof folder_path, "%.*s", (int)(assay_path_name(log) - log), log);
+  for (size_t i = 0; i < N_OF(cases); i++) {
+    assay_result result = {
+        .mode = cases[i].mode, .timed = ASSAY_VERDICT_PASS, .placed = ASSAY_VERDICT_PASS};
+    assert_int_equal(assay_file_write(test_folder_file(&where, "log.txt"), cases[i].log,
+                                      strlen(cases[i].log), NULL),
+                     ASSAY_OK);
+    assert_int_equal(assay_judge_compiles(folder_path, cases[i].provider, &result, NULL), ASSAY_OK);
+    assert_int_equal(result.compiles.later, cases[i].later);
+    assert_int_equal(cases[i].mode == ASSAY_RESULT_TIMING ? result.timed : result.placed,
+                     cases[i].want);
+  }
+  test_folder_close(&where);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(verdicts_are_called_by_their_names),
       cmocka_unit_test(a_missing_mask_is_an_error),
       cmocka_unit_test(tolerances_for_one_head_win_over_those_for_all),
       cmocka_unit_test(integers_may_be_tolerant_when_asked),
+      cmocka_unit_test(a_program_compiled_in_a_warm_call_is_no_pass),
       cmocka_unit_test(survives_memory_failing_at_every_step),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "campaign/caches.h"
 #include "campaign/candidates.h"
 #include "campaign/cgroup.h"
 #include "campaign/fallback.h"
@@ -46,11 +47,20 @@ typedef struct worker {
 /* --- marks and log -------------------------------------------------------------------------------
  */
 
+/* The stage in the log too, so that what the runtime says there is known to belong to it. */
+static void mark_log(worker *w, assay_result_stage stage) {
+  pthread_mutex_lock(&w->log_lock);
+  if (w->log != NULL && w->log_bytes < LOG_MAX_BYTES)
+    fprintf(w->log, "[1|assay|worker|stage] %s\n", assay_result_stage_name(stage));
+  pthread_mutex_unlock(&w->log_lock);
+}
+
 /* One write, so that the line is whole whatever happens next; between warm-ups and samples it costs
  * about a microsecond. A mark that cannot be written is no reason to fail a run. */
 static void mark(worker *w, assay_result_stage stage) {
   char line[64];
   w->facts->stage = stage;
+  mark_log(w, stage);
   int n = snprintf(line, sizeof line, "%s %lld\n", assay_result_stage_name(stage),
                    (long long)assay_clock_now_ns());
   ssize_t written = write(w->phases_fd, line, (size_t)n);
@@ -407,6 +417,7 @@ static assay_status collect_surroundings(worker *w, assay_error *err) {
       facts->cgroup_cpu_max == NULL || facts->cgroup_memory_max == NULL)
     return assay_fail_memory(err, 64);
   ASSAY_TRY(assay_text_set(&facts->provider, w->task->runtime.provider, err));
+  ASSAY_TRY(assay_caches_before(&w->task->runtime.options, &facts->caches, err));
   return assay_machine_environment(&facts->environment, err);
 }
 
@@ -429,6 +440,7 @@ static assay_status write_facts(worker *w, assay_status how, const assay_error *
                                 assay_error *err) {
   assay_worker_facts *facts = w->facts;
   facts->finished = how == ASSAY_OK;
+  assay_caches_after(&w->task->runtime.options, &facts->caches);
   if (facts->finished) facts->stage = ASSAY_STAGE_NONE;
   ASSAY_TRY(assay_text_set(&facts->status, assay_status_name(how), err));
   ASSAY_TRY(assay_text_set(&facts->reason, why->text, err));

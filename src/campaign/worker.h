@@ -84,6 +84,7 @@ typedef struct assay_worker_facts {
   char *cgroup_cpu_max, *cgroup_memory_max; /* limits of its control group */
   assay_settings environment;
   assay_machine_libraries libraries; /* mapped, after the first call */
+  assay_result_caches caches;        /* named by the runtime */
   char **candidates; /* a line for each second library of a name that is mapped (candidates.h) */
   size_t n_candidates;
 } assay_worker_facts;

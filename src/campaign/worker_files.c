@@ -138,7 +138,7 @@ static const assay_field fact_fields[] = {
 };
 #undef FACT
 static const char *const fact_others[] = {"schema",      "stage",     "providers", "options",
-                                          "environment", "libraries", "candidates"};
+                                          "environment", "libraries", "caches",    "candidates"};
 
 static const assay_field library_fields[] = {
     ASSAY_FIELD(assay_machine_library, path, STRING),
@@ -178,6 +178,7 @@ static assay_status read_facts(const assay_json *root, assay_worker_facts *out, 
   ASSAY_TRY(assay_json_need_object(root, "environment", &environment, err));
   ASSAY_TRY(assay_settings_of_json(environment, /*may_be_null=*/false, &out->environment, err));
   ASSAY_TRY(read_libraries(root, &out->libraries, err));
+  ASSAY_TRY(assay_result_caches_read(root, &out->caches, err));
   return assay_fields_strings(root, "candidates", &out->candidates, &out->n_candidates, err);
 }
 
@@ -216,6 +217,7 @@ assay_status assay_worker_facts_write(const assay_worker_facts *facts, const cha
     assay_json_end(b);
   }
   assay_json_end(b);
+  assay_result_caches_put(&facts->caches, b);
   assay_fields_put_strings(b, "candidates", facts->candidates, facts->n_candidates);
   assay_json_end(b);
   assay_status st = assay_json_builder_write(b, path, err);
@@ -229,6 +231,7 @@ void assay_worker_facts_reset(assay_worker_facts *facts) {
   assay_json_destroy(facts->options);
   assay_settings_reset(&facts->environment);
   assay_machine_libraries_reset(&facts->libraries);
+  assay_result_caches_reset(&facts->caches);
   assay_fields_strings_destroy(facts->candidates, facts->n_candidates);
   *facts = (assay_worker_facts){0};
 }

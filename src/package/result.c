@@ -217,9 +217,9 @@ static const assay_field root_fields[] = {
     ASSAY_FIELD(assay_result, numbers_reason, STRING_OR_NULL),
 };
 static const char *const root_others[] = {
-    "schema",  "mode",      "status",      "stage",     "process", "library",
-    "options", "timing",    "comparisons", "placement", "graph",   "coverage",
-    "kernels", "processes", "memory",      "verdicts",  "files",   "warnings"};
+    "schema",  "mode",        "status",    "stage",    "process", "library",  "options",
+    "timing",  "comparisons", "placement", "graph",    "caches",  "compiles", "coverage",
+    "kernels", "processes",   "memory",    "verdicts", "files",   "warnings"};
 
 /* --- reading -------------------------------------------------------------------------------------
  */
@@ -401,6 +401,8 @@ static assay_status read_root(const assay_json *root, assay_result *out, assay_e
   ASSAY_TRY(read_comparisons(root, out, err));
   ASSAY_TRY(read_placement(root, out, err));
   ASSAY_TRY(assay_result_graph_read(root, &out->graph, err));
+  ASSAY_TRY(assay_result_caches_read(root, &out->caches, err));
+  ASSAY_TRY(assay_result_compiles_read(root, &out->compiles, err));
   ASSAY_TRY(assay_result_coverage_read(root, &out->coverage, err));
   ASSAY_TRY(assay_result_kernels_read(root, &out->kernels, err));
   ASSAY_TRY(assay_result_processes_read(root, &out->processes, err));
@@ -544,6 +546,8 @@ static void put_root(const assay_result *result, assay_json_builder *b) {
            sizeof *result->comparisons, result->n_comparisons);
   put_placement(result, b);
   assay_result_graph_put(&result->graph, b);
+  assay_result_caches_put(&result->caches, b);
+  assay_result_compiles_put(&result->compiles, b);
   assay_result_coverage_put(&result->coverage, b);
   assay_result_kernels_put(&result->kernels, b);
   assay_result_processes_put(&result->processes, b);
@@ -585,6 +589,7 @@ void assay_result_reset(assay_result *result) {
   reset_list(count_fields, N_OF(count_fields), placement->counts, sizeof *placement->counts,
              placement->n_counts);
   assay_fields_strings_destroy(placement->offenders, placement->n_offenders);
+  assay_result_caches_reset(&result->caches);
   assay_result_coverage_reset(&result->coverage);
   assay_result_kernels_reset(&result->kernels);
   assay_result_processes_reset(&result->processes);

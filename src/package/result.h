@@ -46,8 +46,10 @@
  *   ],
  *   "numbers_reason": null | "one line",       why the numbers verdict is not a pass
  *   "placement": null | {…},                   the members of assay_result_placement
- *   "graph": null | {…},           as result_graph.h has it; null where the bundle's model was
- * executed "coverage": null | {…},        as result_coverage.h has it; null in timing mode
+ *   "graph": null | {…},           as result_graph.h has it; null: the bundle's model ran
+ *   "caches": […],                 as result_caches.h has it: what a provider keeps of its programs
+ *   "compiles": null | {…},        as result_compiles.h has it; null: the log does not say
+ *   "coverage": null | {…},        as result_coverage.h has it; null in timing mode
  *   "kernels": null | {…},         as result_kernels.h has it; null where nothing is required
  *   "processes": null | {…},                   as result_processes.h has it; null where the timing
  *                                              was not repeated
@@ -68,6 +70,8 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "package/result_caches.h"
+#include "package/result_compiles.h"
 #include "package/result_coverage.h"
 #include "package/result_graph.h"
 #include "package/result_kernels.h"
@@ -253,6 +257,8 @@ typedef struct assay_result {
   char *numbers_reason; /* or NULL */
   assay_result_placement placement;
   assay_result_graph graph;
+  assay_result_caches caches;
+  assay_result_compiles compiles;
   assay_result_coverage coverage;
   assay_result_kernels kernels;
   assay_result_processes processes;

@@ -242,6 +242,34 @@ COVERAGE_COLUMN(n_covered)
 COVERAGE_COLUMN(n_elsewhere)
 COVERAGE_COLUMN(n_unknown)
 
+/* Of the timing where its log says, else of the placement, whose log says more. */
+static const assay_result_compiles *compiles_of(const assay_view_row *row) {
+  for (int mode = 0; mode < ASSAY_VIEW_N_MODES; mode++)
+    if (row->runs[mode].result.compiles.known) return &row->runs[mode].result.compiles;
+  return NULL;
+}
+
+#define COMPILES_COLUMN(name)                                                                      \
+  COLUMN(compiles_##name, compiles_of(row) ? assay_cell_count(compiles_of(row)->name) : absent)
+
+static const assay_result_caches *caches_of(const assay_view_row *row) {
+  return &row->runs[ASSAY_VIEW_TIMING].result.caches;
+}
+
+static assay_cell cache_bytes(const assay_view_row *row) {
+  const assay_result_caches *caches = caches_of(row);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < caches->n; i++) bytes += caches->items[i].bytes_after;
+  return caches->n > 0 ? assay_cell_size(bytes) : absent;
+}
+
+COLUMN(cache, assay_cell_text(assay_result_caches_word(caches_of(row))))
+COLUMN(cache_bytes, cache_bytes(row))
+
+COMPILES_COLUMN(session)
+COMPILES_COLUMN(first)
+COMPILES_COLUMN(later)
+
 /* ---- what ran, and where its evidence lies ---- */
 
 static assay_cell provider(const assay_view_row *row) {
@@ -403,6 +431,13 @@ const assay_column assay_columns[] = {
     {"model_n_covered", NULL, get_model_n_covered, ASSAY_COLUMN_RUNS},
     {"model_n_elsewhere", NULL, get_model_n_elsewhere, ASSAY_COLUMN_RUNS},
     {"model_n_unknown", NULL, get_model_n_unknown, ASSAY_COLUMN_RUNS},
+    {"cache", "Compiler's cache", get_cache, ASSAY_COLUMN_RUNS | ASSAY_COLUMN_IF_ANY},
+    {"cache_bytes", NULL, get_cache_bytes, ASSAY_COLUMN_RUNS},
+    {"compiles_session", NULL, get_compiles_session, ASSAY_COLUMN_RUNS},
+    {"compiles_first", "Compiled in the first call", get_compiles_first,
+     ASSAY_COLUMN_RUNS | ASSAY_COLUMN_IF_ANY},
+    {"compiles_later", "Compiled in warm calls", get_compiles_later,
+     ASSAY_COLUMN_RUNS | ASSAY_COLUMN_IF_ANY},
     {"library_version", NULL, get_library_version, ASSAY_COLUMN_RUNS},
     {"provider", NULL, get_provider, ASSAY_COLUMN_RUNS},
     {"timing_status", NULL, get_timing_status, ASSAY_COLUMN_RUNS},

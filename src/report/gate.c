@@ -151,7 +151,19 @@ static void judge_numbers(judge *j, size_t r, const assay_result *result) {
   }
 }
 
+/* Samples and shapes of such a run are not what they seem. */
+static bool judge_compiles(judge *j, size_t r, assay_view_mode mode, const assay_result *result) {
+  if (result->compiles.later == 0) return false;
+  add(j, mode == ASSAY_VIEW_TIMING ? ASSAY_TOPIC_TIMING : ASSAY_TOPIC_PLACEMENT, r, mode,
+      "the provider compiled %lld times in calls that were to be warm (%lld while the session was "
+      "made, %lld in the first call)",
+      (long long)result->compiles.later, (long long)result->compiles.session,
+      (long long)result->compiles.first);
+  return true;
+}
+
 static void judge_timing(judge *j, size_t r, const assay_result *result) {
+  if (judge_compiles(j, r, ASSAY_VIEW_TIMING, result)) return;
   if (result->timed != ASSAY_VERDICT_PASS) {
     add(j, ASSAY_TOPIC_TIMING, r, ASSAY_VIEW_TIMING, "%s",
         or_else(result->reason, "the run has no usable timing"));
@@ -163,6 +175,7 @@ static void judge_timing(judge *j, size_t r, const assay_result *result) {
 
 static void judge_placement(judge *j, size_t r, const assay_result *result) {
   const assay_result_placement *placement = &result->placement;
+  if (judge_compiles(j, r, ASSAY_VIEW_PLACEMENT, result)) return;
   if (result->placed != ASSAY_VERDICT_PASS) {
     add(j, ASSAY_TOPIC_PLACEMENT, r, ASSAY_VIEW_PLACEMENT, "%s: %s",
         assay_verdict_name(result->placed),

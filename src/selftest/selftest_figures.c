@@ -76,6 +76,22 @@ static void cover_all(assay_result *r) {
 static void coverage_forged(selftest_scene *s) {
   edit(s, ASSAY_RESULT_PLACEMENT, cover_all);
 }
+static void claim_compiles(assay_result *r) {
+  r->compiles = (assay_result_compiles){.known = true, .session = 1};
+}
+static void compiles_claimed(selftest_scene *s) {
+  edit(s, ASSAY_RESULT_TIMING, claim_compiles);
+}
+static void claim_cache(assay_result *r) {
+  assay_result_caches_reset(&r->caches);
+  r->caches.items = assay_alloc_array(1, sizeof *r->caches.items);
+  if (r->caches.items == NULL) return;
+  r->caches.n = 1;
+  r->caches.items[0].name = assay_strdup("cache_dir");
+}
+static void cache_claimed(selftest_scene *s) {
+  edit(s, ASSAY_RESULT_TIMING, claim_cache);
+}
 static void claim_graph(assay_result *r) {
   r->graph = (assay_result_graph){.asked = true, .kept = true, .folded = true, .size_bytes = 0};
   snprintf(r->graph.sha256, sizeof r->graph.sha256, "%s", EMPTY_SHA256);
@@ -365,6 +381,10 @@ const selftest_case selftest_figure_cases[] = {
      FORGED(SELFTEST_GOOD, assignment_changed, "placement/result.json: coverage.known")},
     {"a graph of nobody said to have run", "",
      FORGED(SELFTEST_GOOD, graph_forged, "timing/result.json: graph (it is there)")},
+    {"programs compiled by a provider that does not say", "",
+     FORGED(SELFTEST_GOOD, compiles_claimed, "timing/result.json: compiles.known")},
+    {"a cache that the worker did not see", "",
+     FORGED(SELFTEST_GOOD, cache_claimed, "timing/result.json: caches (their number)")},
     {"an error made smaller", "",
      FORGED(SELFTEST_GOOD, error_forged, "comparisons[momentum against f32].max_abs")},
     {"a comparison that failed gates no more", "",

@@ -338,8 +338,6 @@ void assay_verify_placement_check(const assay_verify_place *above, const assay_r
            derived->doubt != NULL ? ": " : "", derived->doubt != NULL ? derived->doubt : "");
   assay_verify_holds(&at, "verdict", f->verdict == d->verdict, expected,
                      assay_verdict_name(f->verdict));
-  assay_verify_text(above, "verdicts.placement", assay_verdict_name(found->placed),
-                    assay_verdict_name(d->verdict));
   assay_verify_text(&at, "provider", f->provider, policy->provider);
 #define COUNT(member) assay_verify_int(&at, #member, f->member, d->member)
   COUNT(n_compute);

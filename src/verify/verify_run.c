@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "package/npz.h"
+#include "verify/verify_compiles.h"
 #include "verify/verify_kernels.h"
 #include "verify/verify_memory.h"
 #include "verify/verify_model.h"
@@ -236,6 +237,14 @@ static assay_status derive_coverage(checking *c, const assay_verify_policy *poli
   return ASSAY_OK;
 }
 
+/* A placement that passes is none where the provider compiled in a warm call. */
+static void check_placed(const checking *c) {
+  assay_verdict verdict = c->run->placement.figures.verdict;
+  if (verdict == ASSAY_VERDICT_PASS && c->run->compiles.later > 0) verdict = ASSAY_VERDICT_FAIL;
+  assay_verify_text(&c->at, "verdicts.placement", assay_verdict_name(c->run->found.placed),
+                    assay_verdict_name(verdict));
+}
+
 static assay_status derive_from(checking *c, const placement_files *files, assay_error *err) {
   assay_verify_run *run = c->run;
   assay_verify_policy policy = {0};
@@ -247,6 +256,7 @@ static assay_status derive_from(checking *c, const placement_files *files, assay
   run->has_placement = st == ASSAY_OK;
   if (st == ASSAY_OK) {
     assay_verify_placement_check(&c->at, &run->found, &policy, &run->placement);
+    check_placed(c);
     st = derive_coverage(c, &policy, files, err);
   }
   for (size_t i = 0; i < policy.n_allowed_cpu_ops; i++) assay_free(policy.allowed_cpu_ops[i]);
@@ -380,6 +390,35 @@ static void check_static(const checking *c) {
     }
 }
 
+/* What was in the folders that the runtime names for its provider's programs is the worker's word;
+ * those of a fresh start were empty. */
+static void check_caches(const checking *c) {
+  const assay_result_caches *found = &c->run->found.caches;
+  const assay_json *list = assay_json_get(c->facts, "caches");
+  const assay_package_runtime *runtime =
+      assay_verify_run_runtime(c->scene->package, c->run->planned->runtime);
+  const char *word =
+      runtime != NULL ? assay_json_string(assay_json_get(runtime->spec, "caches")) : NULL;
+  assay_verify_int(&c->at, "caches (their number)", (int64_t)found->n,
+                   (int64_t)assay_json_len(list));
+  for (size_t i = 0; i < found->n && i < assay_json_len(list); i++) {
+    const assay_result_cache *f = &found->items[i];
+    const assay_json *one = assay_json_at(list, i);
+    assay_verify_place at = c->at;
+    snprintf(at.within, sizeof at.within, "%.200scaches[%zu].", c->at.within, i);
+#define SAME(member)                                                                               \
+  assay_verify_int(&at, #member, f->member, assay_json_int(assay_json_get(one, #member)))
+    assay_verify_text(&at, "name", f->name, assay_json_string(assay_json_get(one, "name")));
+    SAME(n_files_before);
+    SAME(bytes_before);
+    SAME(n_files_after);
+    SAME(bytes_after);
+#undef SAME
+    if (word != NULL && strcmp(word, "fresh") == 0)
+      assay_verify_int(&at, "n_files_before", f->n_files_before, 0);
+  }
+}
+
 /* Whether a graph was to be made for the run: its runtime takes static shapes, and its model has
  * free ones. */
 static bool wants_graph(const checking *c) {
@@ -459,6 +498,7 @@ static assay_status check_facts(const checking *c, assay_error *err) {
                     mapped(c, fact(c, "library_path")));
   check_plugin(c);
   check_static(c);
+  check_caches(c);
   assay_verify_text(&c->at, found->graph.kept ? "graph.sha256" : "keys.model_sha256",
                     assay_result_executed(found), fact(c, "model_sha256"));
   if (found->mode == ASSAY_RESULT_TIMING) {
@@ -611,6 +651,30 @@ static void check_identity(const checking *c) {
                        "a file of the package", found->machine);
 }
 
+/* As derived; nothing of a run that is not done. */
+static assay_status derive_compiles(checking *c, assay_error *err) {
+  const assay_result_compiles *f = &c->run->found.compiles;
+  assay_result_compiles *d = &c->run->compiles;
+  assay_file_map log = {0};
+  const assay_package_runtime *runtime =
+      assay_verify_run_runtime(c->scene->package, c->run->planned->runtime);
+  const char *provider =
+      runtime != NULL ? assay_json_string(assay_json_get(runtime->spec, "provider")) : NULL;
+  if (c->run->found.status == ASSAY_RESULT_DONE && provider != NULL) {
+    char *path = assay_path_join(c->folder, "log.txt");
+    assay_status st = map_file(path, &log, err);
+    assay_free(path);
+    if (st) return st;
+    *d = assay_verify_compiles_derive(provider, c->run->planned->mode, log.data, log.size_bytes);
+    assay_file_map_close(&log);
+  }
+  assay_verify_bool(&c->at, "compiles.known", f->known, d->known);
+  assay_verify_int(&c->at, "compiles.session", f->session, d->session);
+  assay_verify_int(&c->at, "compiles.first", f->first, d->first);
+  assay_verify_int(&c->at, "compiles.later", f->later, d->later);
+  return ASSAY_OK;
+}
+
 static assay_status derive_figures(checking *c, assay_error *err) {
   const assay_result *found = &c->run->found;
   bool done = found->status == ASSAY_RESULT_DONE;
@@ -635,7 +699,9 @@ static assay_status derive_figures(checking *c, assay_error *err) {
   if (done) {
     assay_verify_bool(&c->at, "timing.known", found->timing.known, true);
     assay_verify_text(&c->at, "verdicts.timing", assay_verdict_name(found->timed),
-                      c->run->has_stats ? "pass" : "unknown");
+                      !c->run->has_stats           ? "unknown"
+                      : c->run->compiles.later > 0 ? "fail"
+                                                   : "pass");
     return derive_numbers(c, err);
   }
   assay_verify_holds(&c->at, "verdicts.numbers", found->numbers != ASSAY_VERDICT_PASS,
@@ -652,6 +718,7 @@ static assay_status check_all(checking *c, assay_error *err) {
   ASSAY_TRY(check_keys(c, err));
   check_files(c);
   ASSAY_TRY(assay_verify_memory_check(&c->at, c->folder, &c->run->found, &c->run->memory, err));
+  ASSAY_TRY(derive_compiles(c, err));
   ASSAY_TRY(derive_figures(c, err));
   return assay_verify_processes_check(c->scene, c->run, &c->at, c->folder, err);
 }
@@ -718,6 +785,7 @@ void assay_verify_run_reset(assay_verify_run *run) {
 
 bool assay_verify_run_passed(const assay_verify_run *run) {
   if (run == NULL || !run->is_there || run->found.status != ASSAY_RESULT_DONE) return false;
+  if (run->compiles.later > 0) return false;
   if (run->planned->mode == ASSAY_RESULT_PLACEMENT)
     return run->has_placement && run->placement.figures.verdict == ASSAY_VERDICT_PASS &&
            assay_result_kernels_passed(&run->found.kernels);

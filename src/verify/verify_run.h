@@ -50,6 +50,7 @@ typedef struct assay_verify_run {
   assay_verify_numbers numbers;
   assay_verify_stats stats;
   assay_verify_placement placement;
+  assay_result_compiles compiles; /* as derived */
   assay_result_coverage coverage; /* as derived: judged once it was */
 } assay_verify_run;
 

@@ -319,11 +319,14 @@ COLUMN(numbers) {
 COLUMN(placement) {
   const assay_verify_run *p = row->placement;
   bool derived = p != NULL && p->has_placement;
-  set_verdict(out, p, derived, derived ? p->placement.figures.verdict : ASSAY_VERDICT_UNKNOWN);
+  assay_verdict verdict = derived ? p->placement.figures.verdict : ASSAY_VERDICT_UNKNOWN;
+  bool compiled = verdict == ASSAY_VERDICT_PASS && p->compiles.later > 0;
+  set_verdict(out, p, derived, compiled ? ASSAY_VERDICT_FAIL : verdict);
 }
 COLUMN(timing) {
   bool derived = row->timing != NULL && row->timing->has_stats;
-  set_verdict(out, row->timing, derived, ASSAY_VERDICT_PASS);
+  bool compiled = derived && row->timing->compiles.later > 0;
+  set_verdict(out, row->timing, derived, compiled ? ASSAY_VERDICT_FAIL : ASSAY_VERDICT_PASS);
 }
 
 /* --- errors --------------------------------------------------------------------------------------
@@ -694,6 +697,40 @@ COLUMN(coverage_reason) { /* its words are the result's: that there are some was
     set_text(out, row->placement->found.coverage.reason);
 }
 
+/* As derived: of the timing where its log says, else of the placement. */
+static const assay_result_compiles *compiles_of(const assay_verify_row *row) {
+  if (row->timing != NULL && row->timing->compiles.known) return &row->timing->compiles;
+  return row->placement != NULL && row->placement->compiles.known ? &row->placement->compiles
+                                                                  : NULL;
+}
+
+#define COMPILES_COLUMN(name)                                                                      \
+  COLUMN(compiles_##name) {                                                                        \
+    if (compiles_of(row) != NULL) set_count(out, compiles_of(row)->name);                          \
+  }
+/* The timing's, which were held against the worker's own record. */
+static const assay_result_caches *caches_of(const assay_verify_row *row) {
+  bool any = row->timing != NULL && row->timing->is_there && row->timing->found.caches.n > 0;
+  return any ? &row->timing->found.caches : NULL;
+}
+COLUMN(cache) {
+  const assay_result_caches *caches = caches_of(row);
+  bool warm = false;
+  for (size_t i = 0; caches != NULL && i < caches->n; i++)
+    warm |= caches->items[i].n_files_before > 0;
+  if (caches != NULL) set_text(out, warm ? "warm" : "cold");
+}
+COLUMN(cache_bytes) {
+  const assay_result_caches *caches = caches_of(row);
+  int64_t bytes = 0;
+  for (size_t i = 0; caches != NULL && i < caches->n; i++) bytes += caches->items[i].bytes_after;
+  if (caches != NULL) set_size(out, bytes);
+}
+
+COMPILES_COLUMN(session)
+COMPILES_COLUMN(first)
+COMPILES_COLUMN(later)
+
 #define COVERAGE_COLUMN(name)                                                                      \
   COLUMN(model_##name) {                                                                           \
     const assay_result_coverage *c = coverage_of(row);                                             \
@@ -899,6 +936,11 @@ const assay_verify_column assay_verify_columns[] = {
     {"model_n_covered", NULL, get_model_n_covered},
     {"model_n_elsewhere", NULL, get_model_n_elsewhere},
     {"model_n_unknown", NULL, get_model_n_unknown},
+    {"cache", "Compiler's cache", get_cache},
+    {"cache_bytes", NULL, get_cache_bytes},
+    {"compiles_session", NULL, get_compiles_session},
+    {"compiles_first", "Compiled in the first call", get_compiles_first},
+    {"compiles_later", "Compiled in warm calls", get_compiles_later},
     {"library_version", NULL, get_library_version},
     {"provider", NULL, get_provider},
     {"timing_status", NULL, get_timing_status},

@@ -34,6 +34,24 @@ for result in fixed/runs/fixed/*/*/*/result.json; do
 done
 for package in package fixed; do expect 0 "$assay" verify $package; done
 
+# Its own cache: empty for each process, or kept, with a folder for each case; nothing is compiled in warm calls.
+"$assay" doctor --runtime "$root/deps/runtimes/openvino.json" --show |
+  sed 's|"device_type": "CPU"|"device_type": "CPU", "cache_dir": "programs"|' >cold.json
+sed 's|"caches": "fresh"|"caches": "kept"|' cold.json >kept.json
+for line in 'cold cold cold' 'kept first cold' 'kept second warm'; do
+  set -- $line
+  expect 0 $run --runtime $1.json --bundle attention-static -o $2
+  expect 0 "$assay" report $2 --no-plots
+  for result in $2/runs/$1/attention-static/*/timing/result.json; do
+    says "$result" '"name": "cache_dir"' '"n_files_after": 1'
+    case $3 in cold) says "$result" '"n_files_before": 0' ;; *) says "$result" '"n_files_before": 1' ;; esac
+  done
+  says $2/runs/$1/attention-static/b1-n100/placement/result.json '"session": 1,' '"later": 0'
+  says $2/report/table.csv ",$3,"
+  expect 0 "$assay" verify $2
+done
+[ "$(ls programs | wc -l)" = 3 ] || fail "not a folder for each of 3 cases: $(ls programs)"
+
 # A runtime that cannot be had is status 3 with the reason, in seconds, and so is a plug-in that offers nothing here.
 "$assay" doctor --runtime openvino.json --show | sed 's|"device_type": "CPU"|"device_type": "GPU"|' >gpu.json
 expect 3 "$assay" doctor --runtime gpu.json
