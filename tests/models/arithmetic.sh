@@ -2,16 +2,7 @@
 # tests/models/arithmetic.sh ASSAY: FP16 forms whose errors the evaluator explains, because it rounds as the runtime does. ONNX
 # Runtime's CPU computes them in FP32 and stores FP16: at least 90 % of its squared error is the evaluator's, too. WebGPU, where it is
 # installed, sums in FP16, and so does the evaluator: 90 % again, of one layer (what follows decides roundings anew). Skipped without ASSAY_ORT.
-set -eu
-assay=$(readlink -f "$1")
-root=$(cd "$(dirname "$0")/../.." && pwd)
-[ -n "${ASSAY_ORT:-}" ] || {
-  echo "skipped: ASSAY_ORT is not set"
-  exit 77
-}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
+. "$(dirname "$0")/lib.sh"
 
 # explains PACKAGE BUNDLE ARITHMETIC COLUMN LOW HIGH: the figure in that column (4: heads nearest, 6: of its size, 7: in common) of
 # the line in the page's first table of precision.

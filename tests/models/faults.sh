@@ -2,21 +2,12 @@
 # tests/models/faults.sh ASSAY [PYTHON]: faults of exporters, planted one at a time: assay run must fail for each that
 # changes outputs beyond tolerance, and assay diagnose must name the block, and for some the cause. Skipped without
 # ASSAY_ORT or the Python package onnx.
-set -eu
-assay=$(readlink -f "$1")
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/lib.sh"
 python=${2:-${ASSAY_PYTHON:-python3}}
-[ -n "${ASSAY_ORT:-}" ] || {
-  echo "skipped: ASSAY_ORT is not set"
-  exit 77
-}
 "$python" -c 'import onnx, numpy' 2>/dev/null || {
   echo "skipped: the Python package 'onnx' is not installed"
   exit 77
 }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
 failed=0
 
 # Few rows, so that they repeat within an event: ties for the sort.

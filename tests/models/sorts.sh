@@ -2,16 +2,8 @@
 # tests/models/sorts.sh ASSAY [RUNTIME]: the exported sort and its inverse are right on the runtime at sizes 1, 100, 4900 and 14700: the
 # permutations equal the evaluator's index by index (the pool repeats its rows, so keys tie), and so do the outputs, which go
 # through the inverse. A small HEPTv2, since only the sizes matter. Skipped without ASSAY_ORT.
-set -eu
-assay=$(readlink -f "$1")
+. "$(dirname "$0")/lib.sh"
 runtime=${2:-cpu}
-[ -n "${ASSAY_ORT:-}" ] || {
-  echo "skipped: ASSAY_ORT is not set"
-  exit 77
-}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
 config() { # BLOCK_SIZE
   cat <<END
 {"dataset": "cld", "model": {"type": "heptv2", "backbone": {"mode": "shared", "num_convs": 1},

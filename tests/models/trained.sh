@@ -1,16 +1,7 @@
 #!/bin/sh
 # tests/models/trained.sh ASSAY: from a checkpoint and a dataset to a qualified package in one export, one run, one report
 # each: trained HEPTv2 weights, tiny attention weights on events, HEPTv2 on padded events. Skipped without ASSAY_ORT.
-set -eu
-assay=$(readlink -f "$1")
-root=$(cd "$(dirname "$0")/../.." && pwd)
-[ -n "${ASSAY_ORT:-}" ] || {
-  echo "skipped: ASSAY_ORT is not set"
-  exit 77
-}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
+. "$(dirname "$0")/lib.sh"
 
 gold=$root/testdata/gold/heptv2_small
 events="--dataset cms_pf_ttbar/1:3.0.0 --data-dir $root/src/dataset/testdata/tfds/gold"

@@ -1,16 +1,7 @@
 #!/bin/sh
 # tests/models/versions.sh ASSAY: dynamic and static exports give the same verdict on every ONNX Runtime that is here, and
 # HEPTv2's permutations are equal in graph and evaluator, index by index, ties included. Skipped without ASSAY_ORT.
-set -eu
-assay=$(readlink -f "$1")
-root=$(cd "$(dirname "$0")/../.." && pwd)
-[ -n "${ASSAY_ORT:-}" ] || {
-  echo "skipped: ASSAY_ORT is not set"
-  exit 77
-}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
+. "$(dirname "$0")/lib.sh"
 
 runtimes="--runtime cpu"
 n=1
