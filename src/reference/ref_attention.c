@@ -55,12 +55,12 @@ static void place_query(ref_run *run, int64_t event, int64_t element, const real
   }
 }
 
-static bool is_decomposed(const ref_run *run) { /* as far as that makes a difference */
-  return run->plan.backbone && run->plan.decomposed;
+static bool has_half_weights(const ref_run *run) { /* as far as that makes a difference */
+  return run->plan.backbone && run->plan.weights;
 }
 
 static ref_plan_scale scale_of(const ref_run *run) {
-  return ref_plan_scale_of(run->config->head_dim, is_decomposed(run) && run->plan.scores);
+  return ref_plan_scale_of(run->config->head_dim, has_half_weights(run) && run->plan.scores);
 }
 
 /* (9), (10) and (5). The last layer asks with the encoder's output, which no norm has touched, and
@@ -96,7 +96,7 @@ static void project_tile(void *context, int64_t task, int thread) {
 static void attend_tile(const ref_run *run, const ref_tile *tile, ref_scratch *scratch, real *out) {
   const ref_memory *memory = &run->memory;
   int64_t d = memory->dim, e = run->config->embedding_dim;
-  bool decomposed = is_decomposed(run);
+  bool half = has_half_weights(run);
   for (int64_t h = 0; h < memory->heads; h++) {
     int64_t head = tile->event * memory->heads + h;
     for (int64_t i = 0; i < tile->n; i += REF_QUERIES) {
@@ -114,7 +114,7 @@ static void attend_tile(const ref_run *run, const ref_tile *tile, ref_scratch *s
           .half_sums = run->plan.sums,
           .scratch = scratch->attention,
       };
-      (decomposed ? run->kernels->attend_half : run->kernels->attend)(&attention);
+      (half ? run->kernels->attend_half : run->kernels->attend)(&attention);
     }
   }
   ref_layer_store(run, run->plan.backbone && run->plan.gathered, out, tile->n * e);

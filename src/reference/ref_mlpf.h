@@ -59,9 +59,10 @@ typedef enum assay_ref_arithmetic {
   /* Weights, and what goes through an operator that only moves data, or through a fused one, on its
    * way to the next product. All else is FP32: a runtime that computes FP16 graphs in FP32, but for
    * those operators. These are projected queries, keys and values (not the queries of the last
-   * layer where the form is MHA) and, in HEPTv2, those after their norms; what attention gathers in
-   * the backbone, in readouts only where the form is attention24, and nowhere where it is MHA; and
-   * HEPTv2's merged hashes. */
+   * layer where the form is MHA) and, in HEPTv2, those after their norms; scores and weights where
+   * the form is attention24, whose kernel keeps them in memory; what attention gathers in the
+   * backbone, in readouts only where the form is attention24, and nowhere where it is MHA; and
+   * HEPTv2's merged hashes. What ONNX Runtime's CPU provider does with these graphs. */
   ASSAY_REF_STORED,
 } assay_ref_arithmetic;
 

@@ -7,17 +7,19 @@
 ref_plan ref_plan_of(const assay_mlpf_plan_config *config, assay_ref_arithmetic arithmetic) {
   if (config == NULL) return (ref_plan){0};
   bool stored = arithmetic == ASSAY_REF_STORED;
+  bool decomposed = config->attention == ASSAY_MLPF_DECOMPOSED;
+  bool attention24 = config->attention == ASSAY_MLPF_ATTENTION24;
   return (ref_plan){.encoder = config->encoder == ASSAY_DTYPE_F16,
                     .backbone = config->backbone == ASSAY_DTYPE_F16,
                     .readout = config->readout == ASSAY_DTYPE_F16,
                     .heads = config->heads == ASSAY_DTYPE_F16,
-                    .decomposed = config->attention == ASSAY_MLPF_DECOMPOSED && !stored,
-                    .scores = config->scores == ASSAY_DTYPE_F16 && !stored,
+                    .weights = stored ? attention24 : decomposed,
+                    .scores = stored ? attention24 : config->scores == ASSAY_DTYPE_F16,
                     .sums = arithmetic == ASSAY_REF_SUMS,
                     .stored = stored,
                     .last_queries = !stored || config->attention != ASSAY_MLPF_MHA,
                     .gathered = !stored || config->attention != ASSAY_MLPF_MHA,
-                    .gathered_in_readouts = !stored || config->attention == ASSAY_MLPF_ATTENTION24};
+                    .gathered_in_readouts = !stored || attention24};
 }
 
 ref_plan_scale ref_plan_scale_of(int64_t dim, bool half_scores) {

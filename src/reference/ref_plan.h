@@ -14,11 +14,11 @@
 typedef struct ref_plan {
   bool encoder, backbone, readout, heads; /* blocks that are half: of the layers and readouts,
                                              their attention */
-  bool decomposed; /* attention of half blocks, but HEPTv2's buckets, which always are */
-  bool scores;     /* half where attention is both half and decomposed; those of HEPTv2's buckets
-                      are half as soon as the backbone is */
-  bool sums;       /* ASSAY_REF_SUMS */
-  bool stored;     /* ASSAY_REF_STORED; then attention is not decomposed, and scores are not half */
+  bool weights; /* softmax weights of half blocks are half; those of HEPTv2's buckets as soon as the
+                   backbone is, but where stored */
+  bool scores;  /* and scores, where weights are */
+  bool sums;    /* ASSAY_REF_SUMS */
+  bool stored;  /* ASSAY_REF_STORED */
   /* What attention's products hand to each other and is half in FP16 blocks: all of it, but where
    * stored. */
   bool last_queries, gathered, gathered_in_readouts;

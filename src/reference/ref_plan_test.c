@@ -234,7 +234,7 @@ typedef struct softmax_form {
 
 static softmax_form form_of(const naive *m, bool half, bool decomposed, bool half_scores,
                             bool out_is_stored) {
-  bool stored = m->arithmetic == ASSAY_REF_STORED, rounds = half && decomposed && !stored;
+  bool stored = m->arithmetic == ASSAY_REF_STORED, rounds = half && decomposed;
   return (softmax_form){.half_scores = rounds && half_scores,
                         .half_weights = rounds,
                         .half_sums = rounds && m->arithmetic == ASSAY_REF_SUMS,
@@ -244,8 +244,11 @@ static softmax_form form_of(const naive *m, bool half, bool decomposed, bool hal
 /* What is gathered is moved in the decomposed form, but in readouts, and leaves a fused kernel. */
 static softmax_form form_of_plan(const naive *m, bool half, bool readout) {
   bool decomposed = m->plan.attention == ASSAY_MLPF_DECOMPOSED;
-  bool is_stored = m->plan.attention == ASSAY_MLPF_ATTENTION24 || (decomposed && !readout);
-  return form_of(m, half, decomposed, is_half(m->plan.scores), is_stored);
+  bool attention24 = m->plan.attention == ASSAY_MLPF_ATTENTION24;
+  if (m->arithmetic != ASSAY_REF_STORED)
+    return form_of(m, half, decomposed, is_half(m->plan.scores), /*out_is_stored=*/true);
+  return form_of(m, half, attention24, /*half_scores=*/true,
+                 attention24 || (decomposed && !readout));
 }
 
 /* Scale multiplies scores. Queries [n_queries, heads*dim], keys and values [n, heads*dim] of which
@@ -420,7 +423,8 @@ static void bucket_head(const naive *m, const char *p, int64_t head, const float
   int64_t e = c->embedding_dim, d = c->head_dim, n = m->n, hashes = c->n_hashes;
   const assay_tensor *perms = tapped(m, text("%s.permutation", p));
   bool half = is_half(m->plan.backbone);
-  const softmax_form f = form_of(m, half, true, true, /*out_is_stored=*/true);
+  const softmax_form f =
+      form_of(m, half, m->arithmetic != ASSAY_REF_STORED, true, /*out_is_stored=*/true);
   float *found = array(hashes * n * e);
   double lse[8][512];
   assert_true(hashes <= 8 && n <= 512);

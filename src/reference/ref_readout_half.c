@@ -4,7 +4,7 @@
 #include "reference/ref_run.h"
 
 static ref_plan_scale scale_of(const ref_run *run) {
-  return ref_plan_scale_of(run->readout_memory.dim, run->plan.decomposed && run->plan.scores);
+  return ref_plan_scale_of(run->readout_memory.dim, run->plan.weights && run->plan.scores);
 }
 
 /* Queries do not depend on the input: they are rounded once, after everything that is folded. */
@@ -67,7 +67,7 @@ static void attend_event(void *context, int64_t event, int thread) {
         .half_sums = run->plan.sums,
         .scratch = scratch->attention,
     };
-    (run->plan.decomposed ? run->kernels->attend_half : run->kernels->attend)(&attention);
+    (run->plan.weights ? run->kernels->attend_half : run->kernels->attend)(&attention);
   }
   ref_layer_store(run, run->plan.gathered_in_readouts, attended, dim);
   ref_layer_linear(run, &run->model.readouts[run->readout].out, attended, /*rows=*/1, REF_ACT_NONE,

@@ -31,12 +31,13 @@ judge() { # STATUS RUNTIME PACKAGE BUNDLE...
 }
 
 for model in attention heptv2; do
-  for form in decomposed mha; do
+  for form in decomposed attention24 mha; do
     "$assay" export --model $model --attention $form --dtype float16 --sweep 100,500 --name $model-$form -o $model-$form >/dev/null
   done
 done
-judge 0 cpu on-cpu attention-decomposed attention-mha heptv2-decomposed heptv2-mha
-for bundle in attention-decomposed attention-mha heptv2-decomposed heptv2-mha; do
+bundles="attention-decomposed attention-attention24 attention-mha heptv2-decomposed heptv2-attention24 heptv2-mha"
+judge 0 cpu on-cpu $bundles
+for bundle in $bundles; do
   explains on-cpu $bundle 'FP32, stored in FP16' 4 6 6
   explains on-cpu $bundle 'FP32, stored in FP16' 6 0.9 1.1
   explains on-cpu $bundle 'FP32, stored in FP16' 7 0.9 1
