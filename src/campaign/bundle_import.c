@@ -47,16 +47,21 @@ static void open_dim(importer *im, assay_manifest_dim *out) {
   snprintf(out->symbol, sizeof out->symbol, "?%zu", im->n_symbols++);
 }
 
+/* Exporters that know no name leave none, or write "?" or "None": nothing says that such dimensions
+ * are equal. */
+static bool is_named(const char *symbol, size_t room_bytes) {
+  return symbol != NULL && symbol[0] != '?' && strcmp(symbol, "None") != 0 &&
+         strlen(symbol) < room_bytes && assay_text_is_utf8(symbol, strlen(symbol));
+}
+
 static void set_dim(importer *im, const assay_onnx_dim *dim, assay_manifest_dim *out) {
-  const char *symbol = dim->symbol;
-  *out = (assay_manifest_dim){.size = dim->size};
-  if (dim->size >= 0) return;
-  if (symbol == NULL || strlen(symbol) >= sizeof out->symbol || symbol[0] == '?' ||
-      strcmp(symbol, "None") == 0)
-    open_dim(im, out);
+  *out = (assay_manifest_dim){0};
+  if (dim->size >= 0)
+    out->size = dim->size;
+  else if (is_named(dim->symbol, sizeof out->symbol))
+    snprintf(out->symbol, sizeof out->symbol, "%s", dim->symbol);
   else
-    snprintf(out->symbol, sizeof out->symbol, "%s", symbol);
-  if (out->symbol[0] != '\0') out->size = 0;
+    open_dim(im, out);
 }
 
 /* open: set where the model does not tell the rank; NULL where it must. */

@@ -156,10 +156,9 @@ static void says_what_the_model_takes_and_gives(void **state) {
 /* Names that exporters give when they know none: nothing says that such dimensions are equal. */
 static void open_dimensions_are_symbols_of_their_own(void **state) {
   (void)state;
-  static const char *const SYMBOLS[] = {
-      "?", "None",
-      "a-symbol-that-is-longer-than-the-63-bytes-which-a-manifest-"
-      "has-room-for"};
+  static const char LONG[] =
+      "a-symbol-that-is-longer-than-the-63-bytes-which-a-manifest-has-room-for";
+  static const char *const SYMBOLS[] = {"?", "None", "\xff\xfe", LONG};
   for (size_t i = 0; i < N_OF(SYMBOLS); i++) {
     scene s;
     assay_import_result result = {0};

@@ -2,16 +2,7 @@
 # tests/models/imported.sh ASSAY: a model of others, with external data and cases in every form, from import to a verified report: it
 # qualifies where every output has a right reference; a wrong one fails, a missing one is no pass, padding is not judged. Skipped
 # without ASSAY_ORT.
-set -eu
-assay=$(readlink -f "$1")
-root=$(cd "$(dirname "$0")/../.." && pwd)
-[ -n "${ASSAY_ORT:-}" ] || {
-  echo "skipped: ASSAY_ORT is not set"
-  exit 77
-}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
+. "$(dirname "$0")/lib.sh"
 in=$root/tests/cli/fixtures/import
 
 judge() { # NAME STATUS LAST-LINE MODEL OPTION...
