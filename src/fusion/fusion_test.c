@@ -37,6 +37,10 @@ typedef struct sample {
 #define JSON  "testdata/gpu_json/"
 #define LOG   "../evidence/testdata/placement_log/"
 
+#define D1_TRACE      TRACE "D1-onnxruntime-1.27.1-debian-gfx1100-attn_where_f16_n64-stdout.txt.gz"
+#define D1_LOG        TEXT "D1-onnxruntime-1.27.1-migraphx-log.txt"
+#define D1_CACHED_LOG TEXT "D1-onnxruntime-1.27.1-migraphx-cached-log.txt"
+
 static const sample samples[] = {
     {TRACE "A1-debian-gfx1100-rocblas-attn_where_f16_n64-trace.txt.gz", 1, 0, 64, FAIL, "N x N"},
     {TEXT "A2-debian-gfx1100-rocblas-final-programs.txt", 1, 0, 0, FAIL, "0 of 1"},
@@ -62,6 +66,9 @@ static const sample samples[] = {
     {TRACE "C1-debian-gfx1100-sort-trace.txt.gz", 0, 0, 160, FAIL,
      "pass eliminate_data_type makes 11 integers"},
     {TRACE "C1-debian-gfx1100-sort-pass-off-trace.txt.gz", 0, 0, 160, PASS, ""},
+    {D1_TRACE, 1, 0, 64, FAIL, "N x N"},
+    {D1_LOG, 1, 0, 64, UNKNOWN, "no compiled program"},
+    {D1_CACHED_LOG, 1, 0, 64, UNKNOWN, "came from a cache"},
     {TEXT "ort-1.19-mha-3x2-efficient.txt", 3, 2, 0, PASS, ""},
     {TEXT "ort-1.19-mha-3x2-one-math.txt", 3, 2, 0, FAIL, "ran MATH"},
     {TEXT "ort-1.23-mha-5x3-flash.txt", 5, 3, 0, PASS, ""},
@@ -552,6 +559,47 @@ static void programs_of_the_same_inputs_need_their_number(void **state) {
   }
 }
 
+/* The session's log says how often it compiled, and whether it did. */
+static void the_log_of_the_runtime_must_agree_with_the_trace(void **state) {
+  static const struct {
+    const char *log, *without; /* lines with `without` are left out; NULL: none */
+    size_t times;
+    assay_fusion_verdict verdict;
+    const char *reason;
+  } rows[] = {
+      {D1_LOG, NULL, 1, PASS, ""},
+      {D1_LOG, "Compile: Complete", 1, UNKNOWN, "began 1 compiles and completed 0"},
+      {D1_LOG, "Compile: Begin", 1, UNKNOWN, "began 0 compiles and completed 1"},
+      {D1_LOG, NULL, 2, UNKNOWN, "began 2 compiles and completed 2, and 1 are in the trace"},
+      {D1_CACHED_LOG, NULL, 1, UNKNOWN, "came from a cache"},
+  };
+  assay_buf trace = contents_of(D1_TRACE);
+  (void)state;
+  for (size_t i = 0; i < N_OF(rows); i++) {
+    assay_buf whole = contents_of(rows[i].log), log = {0};
+    text t = text_of(&whole);
+    for (size_t k = 0; k < rows[i].times; k++)
+      for (size_t line = 0; line < t.n_lines; line++) {
+        const char *found =
+            rows[i].without != NULL ? strstr(t.bytes + t.lines[line], rows[i].without) : NULL;
+        if (found == NULL || found >= t.bytes + t.lines[line + 1]) put_line(&log, &t, line);
+      }
+    assay_fusion_source sources[] = {
+        {.name = "stdout.txt", .bytes = trace.data, .size_bytes = trace.size_bytes},
+        {.name = "log.txt", .bytes = log.data, .size_bytes = log.size_bytes}};
+    assay_fusion_spec spec = {.sources = sources, .n_sources = 2, .n_elems = 64, .n_programs = 1};
+    assay_fusion f = {0};
+    assert_int_equal(assay_fusion_judge(&spec, &f, NULL), ASSAY_OK);
+    if (f.verdict != rows[i].verdict || strstr(f.reason, rows[i].reason) == NULL)
+      fail_msg("row %zu: %s '%s'", i, assay_fusion_verdict_name(f.verdict), f.reason);
+    assay_fusion_reset(&f);
+    assay_free(t.lines);
+    assay_buf_reset(&log);
+    assay_buf_reset(&whole);
+  }
+  assay_buf_reset(&trace);
+}
+
 /* Where whole programs end that follow a pass: [n] offsets, the caller's. */
 static size_t *ends_of_programs(const text *t, size_t *out_n) {
   size_t *ends = assay_alloc_array(t->n_lines + 1, sizeof *ends), n = 0;
@@ -783,6 +831,7 @@ int main(void) {
       cmocka_unit_test(words_of_another_writer_between_lines_are_no_damage),
       cmocka_unit_test(a_cached_program_is_no_evidence),
       cmocka_unit_test(programs_of_the_same_inputs_need_their_number),
+      cmocka_unit_test(the_log_of_the_runtime_must_agree_with_the_trace),
       cmocka_unit_test(two_compiles_of_one_graph_in_one_trace_are_unknown),
       cmocka_unit_test(a_program_of_another_shape_is_unknown),
       cmocka_unit_test(a_program_of_another_graph_is_unknown),
