@@ -10,8 +10,8 @@
 #                                                     an older C library, which newer ones take; a build in ROOT would
 #                                                     need compiler and headers there, and be another program.
 #
-# A PACKAGE may be a pattern (libonnxruntime[0-9.]+: the newest of that name); files of $EXCLUDE (patterns of tar, one a line) are left
-# out.
+# A PACKAGE may be a pattern (libonnxruntime[0-9.]+: the newest of that name); files of $EXCLUDE (patterns of tar, one a
+# line) are left out.
 # Exit status: 0 done, or COMMAND's; 1 with the reason as one line on stdout.
 set -eu
 PATH=$PATH:/usr/sbin:/sbin

@@ -11,8 +11,8 @@
  *  - dead_code_elimination and eliminate_identity add no instruction; `id` changes none;
  *  - an attention is grouped by fuse_attention, becomes a module for rocMLIR by gpu::fuse_mlir and
  * a code object by gpu::compile_ops, and by no other pass;
- *  - no operation that gave integers gives floating values of the same shape instead, but by passes
- *    that quantize, or with more conversions than before.
+ *  - no computation that gave integers gives floating values of the same shape instead, but by
+ *    passes that quantize, or with more conversions than before.
  *
  * A seam between programs that are equal shows nowhere, and needs not: up to there it was one
  * compile.
