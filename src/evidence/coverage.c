@@ -22,6 +22,16 @@ typedef struct entry {
   const char *provider;  /* NULL for the model's */
 } entry;
 
+/* A matrix product of the model, by the value that it computes; or a sum, by one that it takes. */
+typedef struct operand {
+  const char *value, *node; /* owned by its list */
+} operand;
+
+typedef struct operands {
+  operand *items;
+  size_t n, cap;
+} operands;
+
 typedef struct list {
   entry *items;
   size_t n, cap;
@@ -33,10 +43,12 @@ typedef struct judgement {
   assay_profile profile;
   assay_placement_log log;
   assay_assignment assignment;
-  list model;    /* owned texts */
-  list ran;      /* borrowed from the profile */
-  list listed;   /* borrowed from the log: those with a name */
-  list assigned; /* borrowed from the assignment */
+  list model;        /* owned texts */
+  operands products; /* a MatMul and its output */
+  operands sums;     /* an Add and one of its inputs */
+  list ran;          /* borrowed from the profile */
+  list listed;       /* borrowed from the log: those with a name */
+  list assigned;     /* borrowed from the assignment */
   bool has_control_flow;
   assay_coverage *out;
 } judgement;
@@ -108,21 +120,51 @@ static size_t group_at(const list *sorted, size_t i) {
 /* --- sources ------------------------------------------------------------------------------------
  */
 
+/* Lists lend their texts; these are owned. */
+static void release_text(const char *text) {
+  union {
+    const char *lent;
+    char *owned;
+  } one = {text};
+  assay_free(one.owned);
+}
+
+static assay_status add_operand(operands *to, const char *value, const char *node,
+                                assay_error *err) {
+  if (to->n == to->cap) {
+    size_t cap = to->cap > 0 ? 2 * to->cap : 64;
+    void *items = to->items;
+    ASSAY_TRY(assay_resize(&items, to->cap * sizeof *to->items, cap * sizeof *to->items, err));
+    to->items = items;
+    to->cap = cap;
+  }
+  operand *one = &to->items[to->n++];
+  *one = (operand){assay_strdup(value), assay_profile_escape(node, strlen(node))};
+  return one->value != NULL && one->node != NULL ? ASSAY_OK : assay_fail_memory(err, 256);
+}
+
+static assay_status take_operands(judgement *j, const assay_onnx_node *node, assay_error *err) {
+  if (node->name[0] == '\0') return ASSAY_OK;
+  if (strcmp(node->op, "MatMul") == 0 && node->n_outputs == 1)
+    return add_operand(&j->products, node->outputs[0], node->name, err);
+  for (size_t i = 0; strcmp(node->op, "Add") == 0 && i < node->n_inputs; ++i)
+    ASSAY_TRY(add_operand(&j->sums, node->inputs[i], node->name, err));
+  return ASSAY_OK;
+}
+
 /* Constants are no work: the runtime takes them in when it loads a model. */
-static assay_status take_model_node(void *arg, const char *op, const char *name, assay_error *err) {
+static assay_status take_model_node(void *arg, const assay_onnx_node *node, assay_error *err) {
   judgement *j = arg;
+  const char *op = node->op, *name = node->name;
+  ASSAY_TRY(take_operands(j, node, err));
   if (strcmp(op, "Constant") == 0 || assay_node_kind_of(op) != ASSAY_NODE_COMPUTE) return ASSAY_OK;
   entry item = {.op = assay_profile_escape(op, strlen(op)),
                 .name = assay_profile_escape(name, strlen(name))};
   assay_status st = item.op != NULL && item.name != NULL ? add(&j->model, item, err)
                                                          : assay_fail_memory(err, strlen(name));
   if (st == ASSAY_OK) return ASSAY_OK;
-  union { /* lists lend their texts; these are owned */
-    const char *lent;
-    char *owned;
-  } op_text = {item.op}, name_text = {item.name};
-  assay_free(op_text.owned);
-  assay_free(name_text.owned);
+  release_text(item.op);
+  release_text(item.name);
   return st;
 }
 
@@ -156,6 +198,18 @@ static assay_status take_assignment(judgement *j, assay_error *err) {
   return ASSAY_OK;
 }
 
+static int compare_values(const void *a, const void *b) {
+  return strcmp(((const operand *)a)->value, ((const operand *)b)->value);
+}
+
+static int compare_nodes(const void *a, const void *b) {
+  return strcmp(((const operand *)a)->node, ((const operand *)b)->node);
+}
+
+static void sort_operands(operands *l, int (*compare)(const void *, const void *)) {
+  if (l->n > 1) qsort(l->items, l->n, sizeof *l->items, compare);
+}
+
 /* Keeps a source's failure as a reason, unless memory is out. */
 static assay_status or_doubt(judgement *j, assay_status st, const char *what,
                              const assay_error *why, assay_error *err) {
@@ -181,6 +235,8 @@ static assay_status read_sources(judgement *j, assay_error *err) {
   ASSAY_TRY(take_profile(j, err));
   ASSAY_TRY(take_log(j, err));
   ASSAY_TRY(take_assignment(j, err));
+  sort_operands(&j->products, compare_values);
+  sort_operands(&j->sums, compare_nodes);
   sort(&j->model);
   sort(&j->ran);
   sort(&j->listed);
@@ -274,18 +330,71 @@ static assay_status add_offender(assay_coverage *out, const entry *node, assay_e
   return ASSAY_OK;
 }
 
+#define FUSED "/MatMulAddFusion"
+
+/* The Gemm that a product of that name became; empty when there is none, or more than one. */
+static list fused_product(const judgement *j, const char *name) {
+  char fused[1024];
+  int n = snprintf(fused, sizeof fused, "%s" FUSED, name);
+  if (n < 0 || (size_t)n >= sizeof fused) return (list){0};
+  const entry key = {.op = "Gemm", .name = fused};
+  list said = group_of(&j->ran, &key);
+  if (said.n != 1 && j->assignment.known) said = group_of(&j->assigned, &key);
+  return said.n == 1 ? said : (list){0};
+}
+
+/* The first of sorted items whose key is that of *want, by compare; or NULL. */
+static const operand *first_operand(const operands *l, const operand *want,
+                                    int (*compare)(const void *, const void *)) {
+  size_t low = 0, high = l->n;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (compare(&l->items[middle], want) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < l->n && compare(&l->items[low], want) == 0 ? &l->items[low] : NULL;
+}
+
+/* The one product that computes a value; NULL when there is none, or one in each of several bodies.
+ */
+static const operand *product_of(const operands *products, const operand *want) {
+  const operand *first = first_operand(products, want, compare_values);
+  bool again = first != NULL && first + 1 < products->items + products->n &&
+               strcmp(first[1].value, want->value) == 0;
+  return again ? NULL : first;
+}
+
+/* What the one node `key` of the model became by the fusion that keeps a name. */
+static list fused_with(const judgement *j, const entry *key) {
+  if (strcmp(key->op, "MatMul") == 0 && key->name[0] != '\0') return fused_product(j, key->name);
+  if (strcmp(key->op, "Add") != 0 || key->name[0] == '\0') return (list){0};
+  const operands *sums = &j->sums, *products = &j->products;
+  const operand want = {NULL, key->name};
+  const operand *sum = first_operand(sums, &want, compare_nodes);
+  list found = {0};
+  for (; sum != NULL && sum < sums->items + sums->n && strcmp(sum->node, key->name) == 0; ++sum) {
+    const operand *product = product_of(products, sum);
+    if (product != NULL && found.n == 0) found = fused_product(j, product->node);
+  }
+  return found;
+}
+
 /* n nodes of the model of one operator and name: counted where the runtime names as many. */
 static assay_status count_group(judgement *j, const entry *key, size_t n, assay_coverage_op *op,
                                 assay_error *err) {
   list said = group_of(&j->ran, key);
   if (said.n != n && j->assignment.known) said = group_of(&j->assigned, key);
   op->n_nodes += n;
+  if (said.n == 0 && n == 1) said = fused_with(j, key);
   if (said.n != n) return ASSAY_OK;
   for (size_t i = 0; i < n; ++i) {
     bool covered = strcmp(said.items[i].provider, j->spec->provider) == 0;
     op->n_covered += covered;
     op->n_elsewhere += !covered;
-    if (!covered) ASSAY_TRY(add_offender(j->out, &said.items[i], err));
+    const entry one = {key->op, key->name, said.items[i].provider};
+    if (!covered) ASSAY_TRY(add_offender(j->out, &one, err));
   }
   return ASSAY_OK;
 }
@@ -334,16 +443,18 @@ static assay_status judge_sources(judgement *j, assay_error *err) {
   return j->out->known ? count_model(j, err) : ASSAY_OK;
 }
 
+static void release_operands(operands *l) {
+  for (size_t i = 0; i < l->n; ++i) {
+    release_text(l->items[i].value);
+    release_text(l->items[i].node);
+  }
+  assay_free(l->items);
+}
+
 static void release_model(list *model) {
-  union {
-    const char *lent;
-    char *owned;
-  } text;
   for (size_t i = 0; i < model->n; ++i) {
-    text.lent = model->items[i].op;
-    assay_free(text.owned);
-    text.lent = model->items[i].name;
-    assay_free(text.owned);
+    release_text(model->items[i].op);
+    release_text(model->items[i].name);
   }
   assay_free(model->items);
 }
@@ -354,6 +465,8 @@ assay_status assay_coverage_judge(const assay_coverage_spec *spec, assay_coverag
   judgement j = {.spec = spec, .out = &result};
   assay_status st = judge_sources(&j, err);
   release_model(&j.model);
+  release_operands(&j.products);
+  release_operands(&j.sums);
   assay_free(j.ran.items);
   assay_free(j.listed.items);
   assay_free(j.assigned.items);

@@ -3,6 +3,9 @@
  * own name is in the profile; one that is part of a compiled subgraph only in the assignment; one
  * that the runtime folded, fused or renamed nowhere, and is counted as unknown, not guessed.
  *
+ * One fusion keeps a name: a MatMul X and the Add that takes its product are the Gemm
+ * "X/MatMulAddFusion" once a graph's shapes are known, and count as that does.
+ *
  * Of nodes that share operator and name, or have none, only their numbers can be told, and only
  * where the runtime names just as many.
  *

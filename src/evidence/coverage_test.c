@@ -15,12 +15,14 @@
 #include "base/test_folder.h"
 #include "evidence/assignment.h"
 
-#define MODEL    "../runtime/testdata/mix17.onnx"
-#define CPU      "CPUExecutionProvider"
-#define WEBGPU   "WebGpuExecutionProvider"
-#define OPENVINO "OpenVINOExecutionProvider"
-#define OV_RUN   "openvino-1.24.1-mix17-2runs"
-#define NCHW_RUN "webgpu-1.30.0-nchw-mix17-2runs"
+#define MODEL      "../runtime/testdata/mix17.onnx"
+#define CPU        "CPUExecutionProvider"
+#define WEBGPU     "WebGpuExecutionProvider"
+#define OPENVINO   "OpenVINOExecutionProvider"
+#define OV_RUN     "openvino-1.24.1-mix17-2runs"
+#define STATIC     "../onnx/testdata/mix17-2x8-folded.onnx"
+#define STATIC_RUN "openvino-1.24.1-mix17-static-2runs"
+#define NCHW_RUN   "webgpu-1.30.0-nchw-mix17-2runs"
 
 static test_folder folder;
 
@@ -37,12 +39,13 @@ static int tear_down(void **state) {
 }
 
 /* The files of a sample; `assignment` (or NULL) in place of its own. */
-static assay_coverage judge(const char *sample, const char *provider, const char *assignment) {
+static assay_coverage judge_of(const char *model, const char *sample, const char *provider,
+                               const char *assignment) {
   char profile[256], log[256], own[256];
   snprintf(profile, sizeof profile, "testdata/profile/%s.json", sample);
   snprintf(log, sizeof log, "testdata/placement_log/%s.log", sample);
   snprintf(own, sizeof own, "testdata/assignment/%s.txt", sample);
-  const assay_coverage_spec spec = {.model_path = MODEL,
+  const assay_coverage_spec spec = {.model_path = model,
                                     .profile_path = profile,
                                     .log_path = log,
                                     .assignment_path = assignment != NULL ? assignment : own,
@@ -53,6 +56,10 @@ static assay_coverage judge(const char *sample, const char *provider, const char
   if (st) fail_msg("%s: %s", assay_status_name(st), err.text);
   assert_int_equal(c.known, c.reason[0] == '\0');
   return c;
+}
+
+static assay_coverage judge(const char *sample, const char *provider, const char *assignment) {
+  return judge_of(MODEL, sample, provider, assignment);
 }
 
 static const char *write_text(const char *text) {
@@ -109,6 +116,21 @@ static void samples_are_mapped_to_the_model(void **state) {
     assert_int_equal(c.n_offenders, cases[i].n_elsewhere);
     assay_coverage_reset(&c);
   }
+}
+
+/* Of a graph with known shapes the runtime makes one Gemm of a product and the sum behind it,
+ * before it divides the graph: named after the product. */
+static void a_product_and_its_sum_are_known_by_the_products_name(void **state) {
+  (void)state;
+  assay_coverage c = judge_of(STATIC, STATIC_RUN, OPENVINO, NULL);
+  assert_true(c.known);
+  assert_int_equal(c.n_nodes, 9);
+  assert_int_equal(c.n_covered, 9);
+  assay_coverage_reset(&c);
+  const char *path = write_changed(STATIC_RUN, "/MatMulAddFusion", "/OtherFusion");
+  c = judge_of(STATIC, STATIC_RUN, OPENVINO, path);
+  assert_int_equal(c.n_unknown, 2);
+  assay_coverage_reset(&c);
 }
 
 static void nodes_elsewhere_are_named(void **state) {
@@ -230,6 +252,7 @@ static void out_of_memory_is_an_error_and_leaks_nothing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(samples_are_mapped_to_the_model),
+      cmocka_unit_test(a_product_and_its_sum_are_known_by_the_products_name),
       cmocka_unit_test(nodes_elsewhere_are_named),
       cmocka_unit_test(a_runtime_that_says_nothing_leaves_names_in_the_profile),
       cmocka_unit_test(an_assignment_that_contradicts_is_not_believed),

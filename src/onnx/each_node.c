@@ -27,7 +27,13 @@ static assay_status visit_bodies(const visitor *v, const Onnx__NodeProto *node, 
 static assay_status visit_graph(const visitor *v, const Onnx__GraphProto *graph, assay_error *err) {
   for (size_t i = 0; i < graph->n_node; i++) {
     const Onnx__NodeProto *node = graph->node[i];
-    ASSAY_TRY(v->each(v->arg, text_of(node->op_type), text_of(node->name), err));
+    const assay_onnx_node told = {.op = text_of(node->op_type),
+                                  .name = text_of(node->name),
+                                  .inputs = node->input,
+                                  .n_inputs = node->n_input,
+                                  .outputs = node->output,
+                                  .n_outputs = node->n_output};
+    ASSAY_TRY(v->each(v->arg, &told, err));
     ASSAY_TRY(visit_bodies(v, node, err));
   }
   return ASSAY_OK;

@@ -2,10 +2,18 @@
 #ifndef ASSAY_ONNX_EACH_NODE_H
 #define ASSAY_ONNX_EACH_NODE_H
 
+#include <stddef.h>
+
 #include "base/status.h"
 
-/* name is "" for a node without one; both are as the file has them. */
-typedef assay_status (*assay_onnx_node_fn)(void *arg, const char *op, const char *name,
+/* Texts as the file has them; name is "" for a node without one. */
+typedef struct assay_onnx_node {
+  const char *op, *name;
+  char *const *inputs, *const *outputs; /* names of values; "" for one that is left out */
+  size_t n_inputs, n_outputs;
+} assay_onnx_node;
+
+typedef assay_status (*assay_onnx_node_fn)(void *arg, const assay_onnx_node *node,
                                            assay_error *err);
 
 /* Hands each node of the main graph and of its subgraphs, not of local functions, to `each`; stops

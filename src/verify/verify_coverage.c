@@ -19,6 +19,7 @@ typedef enum source { MODEL, RAN, LISTED, ASSIGNED } source;
 
 typedef struct item {
   assay_verify_span op, name, provider;
+  assay_verify_span takes[2]; /* of an Add of the model: its inputs */
   source from;
   size_t part; /* of what was assigned */
 } item;
@@ -29,6 +30,8 @@ typedef struct deriving {
   assay_verify_log log;
   item *items;
   size_t n, cap;
+  item *products; /* [n_products] MatMuls of the model, by what they compute: their `provider` */
+  size_t n_products, products_cap;
   char **texts; /* [n_texts] names that had to be escaped */
   size_t n_texts;
   bool has_control_flow, has_assignment;
@@ -115,13 +118,36 @@ static assay_status escape(deriving *d, assay_verify_span *span, assay_error *er
   return ASSAY_OK;
 }
 
-static assay_status take_model_node(void *arg, assay_verify_span op, assay_verify_span name,
+static assay_status add_product(deriving *d, assay_verify_span name, assay_verify_span output,
+                                assay_error *err) {
+  if (d->n_products == d->products_cap) {
+    size_t cap = d->products_cap > 0 ? 2 * d->products_cap : 64;
+    void *block = d->products;
+    ASSAY_TRY(assay_resize(&block, d->products_cap * sizeof(item), cap * sizeof(item), err));
+    d->products = block;
+    d->products_cap = cap;
+  }
+  d->products[d->n_products++] = (item){.name = name, .provider = output};
+  return ASSAY_OK;
+}
+
+static int by_output(const void *a, const void *b) {
+  return assay_verify_span_compare(((const item *)a)->provider, ((const item *)b)->provider);
+}
+
+static assay_status take_model_node(void *arg, const assay_verify_model_node *node,
                                     assay_error *err) {
   deriving *d = arg;
+  assay_verify_span op = node->op, name = node->name;
   if (assay_verify_span_is(op, "Constant") || is_copy(op) || is_control_flow(op)) return ASSAY_OK;
   ASSAY_TRY(escape(d, &op, err));
   ASSAY_TRY(escape(d, &name, err));
-  return add(d, (item){.op = op, .name = name, .from = MODEL}, err);
+  if (assay_verify_span_is(op, "MatMul") && node->n_outputs == 1 && name.n > 0)
+    ASSAY_TRY(add_product(d, name, node->output, err));
+  item one = {.op = op, .name = name, .from = MODEL};
+  if (assay_verify_span_is(op, "Add"))
+    for (size_t i = 0; i < 2 && i < node->n_inputs; i++) one.takes[i] = node->inputs[i];
+  return add(d, one, err);
 }
 
 /* --- what the runtime says -----------------------------------------------------------------------
@@ -144,7 +170,7 @@ static assay_status take_log(deriving *d, assay_error *err) {
     const assay_verify_log_group *group = &d->log.groups[g];
     for (size_t i = group->first; i < group->first + group->n_listed; i++) {
       const assay_verify_log_node *node = &d->log.nodes[i];
-      item one = {node->op, node->name, group->provider, LISTED, 0};
+      item one = {.op = node->op, .name = node->name, .provider = group->provider, .from = LISTED};
       if (node->name.n > 0) ASSAY_TRY(add(d, one, err));
     }
   }
@@ -315,6 +341,62 @@ static assay_status begin_op(deriving *d, assay_verify_span op, assay_error *err
   return ASSAY_OK;
 }
 
+/* The one item of a source under "<name>/MatMulAddFusion", a Gemm; or NULL. Items are sorted. */
+static const item *find_gemm(const deriving *d, assay_verify_span name, source from) {
+  static const char suffix[] = "/MatMulAddFusion";
+  const item *found = NULL;
+  size_t low = 0, high = d->n;
+  char whole[1024];
+  if (name.n + sizeof suffix > sizeof whole) return NULL;
+  memcpy(whole, name.at, name.n);
+  memcpy(whole + name.n, suffix, sizeof suffix);
+  const item key = {.op = {"Gemm", 4}, .name = {whole, name.n + sizeof suffix - 1}};
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    int c = assay_verify_span_compare(d->items[middle].op, key.op);
+    if (c == 0) c = assay_verify_span_compare(d->items[middle].name, key.name);
+    if (c < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (; low < d->n && same_key(&d->items[low], &key); low++) {
+    if (d->items[low].from != from) continue;
+    if (found != NULL) return NULL;
+    found = &d->items[low];
+  }
+  return found;
+}
+
+static const item *fused_product(const deriving *d, assay_verify_span name) {
+  const item *found = find_gemm(d, name, RAN);
+  return found != NULL || !d->has_assignment ? found : find_gemm(d, name, ASSIGNED);
+}
+
+/* The one MatMul of the model that computes a value; NULL when none does, or several bodies have
+ * one. */
+static const item *product_of(const deriving *d, assay_verify_span value) {
+  const item key = {.provider = value}, *end = d->products + d->n_products;
+  if (value.at == NULL || d->n_products == 0) return NULL;
+  const item *one = bsearch(&key, d->products, d->n_products, sizeof(item), by_output);
+  if (one == NULL) return NULL;
+  bool again = (one > d->products && by_output(one - 1, one) == 0) ||
+               (one + 1 < end && by_output(one + 1, one) == 0);
+  return again ? NULL : one;
+}
+
+/* What a MatMul, or the Add behind one, became by the fusion that keeps the product's name. */
+static const item *fused_with(const deriving *d, const item *node) {
+  if (node->name.n == 0) return NULL;
+  if (assay_verify_span_is(node->op, "MatMul")) return fused_product(d, node->name);
+  for (size_t i = 0; i < 2 && assay_verify_span_is(node->op, "Add"); i++) {
+    const item *product = product_of(d, node->takes[i]);
+    const item *found = product != NULL ? fused_product(d, product->name) : NULL;
+    if (found != NULL) return found;
+  }
+  return NULL;
+}
+
 /* A source counts when it names as many as the model has; the profile comes first. */
 static assay_status count_group(deriving *d, const item *group, size_t n, assay_error *err) {
   assay_result_coverage_op *op = &d->out->ops[d->out->n_ops - 1];
@@ -323,11 +405,16 @@ static assay_status count_group(deriving *d, const item *group, size_t n, assay_
   const item *said = of_source(group, n, RAN, &n_said);
   if (n_said != n_model) said = of_source(group, n, ASSIGNED, &n_said);
   op->n_nodes += (int64_t)n_model;
+  if (n_said == 0 && n_model == 1) {
+    said = fused_with(d, group);
+    n_said = said != NULL;
+  }
   for (size_t i = 0; i < n_said && n_said == n_model; i++) {
     bool covered = assay_verify_span_is(said[i].provider, d->sources->provider);
     op->n_covered += covered;
     op->n_elsewhere += !covered;
-    if (!covered) ASSAY_TRY(add_offender(d, &said[i], err));
+    const item one = {.op = group->op, .name = group->name, .provider = said[i].provider};
+    if (!covered) ASSAY_TRY(add_offender(d, &one, err));
   }
   return ASSAY_OK;
 }
@@ -371,6 +458,7 @@ static assay_status take_all(deriving *d, assay_error *err) {
   ASSAY_TRY(take_log(d, err));
   ASSAY_TRY(take_assignment(d, err));
   doubt_assignment(d);
+  if (d->n_products > 1) qsort(d->products, d->n_products, sizeof(item), by_output);
   if (d->n > 1) qsort(d->items, d->n, sizeof *d->items, compare_items);
   for (size_t i = 0, n; i < d->n && d->doubt == NULL; i += n) {
     for (n = 1; i + n < d->n && same_key(&d->items[i], &d->items[i + n]);) n++;
@@ -400,6 +488,7 @@ assay_status assay_verify_coverage_derive(const assay_verify_coverage_sources *s
   for (size_t i = 0; i < d.n_texts; i++) assay_free(d.texts[i]);
   assay_free(d.texts);
   assay_free(d.items);
+  assay_free(d.products);
   assay_verify_trace_reset(&d.trace);
   assay_verify_log_reset(&d.log);
   if (st) {

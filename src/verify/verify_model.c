@@ -13,6 +13,8 @@
 enum {
   MODEL_GRAPH = 7,
   GRAPH_NODE = 1,
+  NODE_INPUT = 1,
+  NODE_OUTPUT = 2,
   NODE_NAME = 3,
   NODE_OP = 4,
   NODE_ATTRIBUTE = 5,
@@ -86,16 +88,24 @@ static assay_status walk_attribute(walk *w, assay_verify_span rest, int depth, a
   return ASSAY_OK;
 }
 
+static void take_text(assay_verify_model_node *node, uint64_t number, assay_verify_span text) {
+  if (number == NODE_OP) node->op = text;
+  if (number == NODE_NAME) node->name = text;
+  if (number == NODE_OUTPUT && node->n_outputs++ == 0) node->output = text;
+  if (number == NODE_INPUT && node->n_inputs++ < ASSAY_VERIFY_MODEL_VALUES)
+    node->inputs[node->n_inputs - 1] = text;
+}
+
 /* Its name and operator first: attributes may stand before them. */
 static assay_status walk_node(walk *w, assay_verify_span node, int depth, assay_error *err) {
   uint64_t number = 0;
-  assay_verify_span bytes, op = {"", 0}, name = {"", 0};
+  assay_verify_span bytes;
+  assay_verify_model_node told = {.op = {"", 0}, .name = {"", 0}, .output = {"", 0}};
   for (assay_verify_span rest = node; rest.n > 0;) {
     ASSAY_TRY(take_field(&rest, &number, &bytes, err));
-    if (bytes.at != NULL && number == NODE_OP) op = bytes;
-    if (bytes.at != NULL && number == NODE_NAME) name = bytes;
+    if (bytes.at != NULL) take_text(&told, number, bytes);
   }
-  ASSAY_TRY(w->each(w->arg, op, name, err));
+  ASSAY_TRY(w->each(w->arg, &told, err));
   for (assay_verify_span rest = node; rest.n > 0;) {
     ASSAY_TRY(take_field(&rest, &number, &bytes, err));
     if (bytes.at != NULL && number == NODE_ATTRIBUTE)
@@ -141,8 +151,7 @@ typedef struct nodes {
   size_t n, cap;
 } nodes;
 
-static assay_status take(void *arg, assay_verify_span op, assay_verify_span name,
-                         assay_error *err) {
+static assay_status take(void *arg, const assay_verify_model_node *told, assay_error *err) {
   nodes *l = arg;
   if (l->n == l->cap) {
     size_t cap = l->cap > 0 ? 2 * l->cap : 256;
@@ -151,7 +160,7 @@ static assay_status take(void *arg, assay_verify_span op, assay_verify_span name
     l->items = block;
     l->cap = cap;
   }
-  l->items[l->n++] = (node){op, name};
+  l->items[l->n++] = (node){told->op, told->name};
   return ASSAY_OK;
 }
 

@@ -9,8 +9,16 @@
 #include "base/status.h"
 #include "verify/verify_trace.h"
 
-typedef assay_status (*assay_verify_model_fn)(void *arg, assay_verify_span op,
-                                              assay_verify_span name, assay_error *err);
+#define ASSAY_VERIFY_MODEL_VALUES 3 /* inputs that are told of a node, from the first */
+
+typedef struct assay_verify_model_node {
+  assay_verify_span op, name, output; /* the first output */
+  assay_verify_span inputs[ASSAY_VERIFY_MODEL_VALUES];
+  size_t n_inputs, n_outputs; /* all */
+} assay_verify_model_node;
+
+typedef assay_status (*assay_verify_model_fn)(void *arg, const assay_verify_model_node *node,
+                                              assay_error *err);
 
 /* Hands on each node of the graph and of the graphs in its attributes; spans lie in the bytes.
  * Stops at the first failure of `each`. Errors: FORMAT (no graph, or fields that do not fit the
