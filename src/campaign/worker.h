@@ -14,10 +14,10 @@
  *   timing     samples.npy [iterations] int64 ns, outputs.npz (of the last timed call), worker.json
  *   placement  profile.json, log.txt (verbose), assignment.txt (evidence/assignment.h), worker.json
  *   probe      worker.json: what the library says of itself
- *   fold       folded.onnx: the model as the library's CPU provider optimises it without regard to
- * any provider, for the constants in it (onnx/specialise.h); worker.json and phases.txt in all: one
- * line "<stage> <CLOCK_MONOTONIC ns>" as each stage begins, written at once, so that a process that
- * dies leaves where; log.txt holds the runtime's own warnings in timing mode. */
+ *   fold       folded.onnx (constants in it: onnx/specialise.h), worker.json
+ * and phases.txt in all: one line "<stage> <CLOCK_MONOTONIC ns>" as each stage begins, written at
+ * once, so that a process that dies leaves where. log.txt has the stages too, between the runtime's
+ * own lines; in timing mode those are warnings alone. */
 #ifndef ASSAY_CAMPAIGN_WORKER_H
 #define ASSAY_CAMPAIGN_WORKER_H
 

@@ -1,9 +1,11 @@
 /* Folders in which a provider keeps what it compiled, as its runtime names them: the "caches"
  * member of result.json, and of worker.json, whose word it is.
  *
- * "caches": [{"name": "cache_dir",                 the provider's option, or the variable
- *             "n_files_before": 0, "bytes_before": 0,    when the process began: cold, if there was
- * none "n_files_after": 2, "bytes_after": 1860000}, …]       when it ended */
+ * "caches": [{
+ *   "name": "cache_dir",                      the provider's option, or the variable
+ *   "n_files_before": 0, "bytes_before": 0,   when the process began: cold, if there was none
+ *   "n_files_after": 2, "bytes_after": 9      when it ended
+ * }, …] */
 #ifndef ASSAY_PACKAGE_RESULT_CACHES_H
 #define ASSAY_PACKAGE_RESULT_CACHES_H
 

@@ -1,9 +1,12 @@
 /* When the provider compiled: the "compiles" member of result.json.
  *
- * "compiles": null | {"session": 1, "first": 0, "later": 0}     programs compiled while the session
- * was made, in the first call, and in calls that were to be warm null where the provider's log does
- * not say, and of a run that is not done. One that compiled in a warm call has not passed: samples
- * of a timing, or shapes of a placement, are not what they seem. */
+ * "compiles": null | {      null where the provider's log does not say, or the run is not done
+ *   "session": 1,           programs compiled while the session was made
+ *   "first": 0,             in the first call
+ *   "later": 0 }            in calls that were to be warm
+ *
+ * A run that compiled in a warm call has not passed: samples of a timing, or shapes of a placement,
+ * are not what they seem. */
 #ifndef ASSAY_PACKAGE_RESULT_COMPILES_H
 #define ASSAY_PACKAGE_RESULT_COMPILES_H
 

@@ -2,13 +2,14 @@
  * where the runtime takes static shapes and the model has free ones.
  *
  * "graph": null | {
- *   "kept": true,            it lies under graphs/<sha256>.onnx; false: the model itself was
- * executed "sha256": "…", "size_bytes": 1,        "" and 0 when it was not kept "folded": true,
- * what follows from the shapes alone is constant in it: found by the CPU provider of the run's own
- * library ("keys": library_sha256) "n_removed": 23,         nodes of the model that it does without
- *   "reason": "" }           why it was not kept, or not folded
- * It was made from the model of "keys": model_sha256, with the shapes of the case of case_sha256.
- */
+ *   "kept": true,             it lies under graphs/<sha256>.onnx; false: the model itself ran
+ *   "sha256": "…", "size_bytes": 1,    "" and 0 when it was not kept
+ *   "folded": true,           what follows from the shapes alone is constant in it
+ *   "n_removed": 23,          nodes of the model that it does without
+ *   "reason": "" }            why it was not kept, or not folded
+ *
+ * It was made from the model of "keys": model_sha256 with the shapes of the case of case_sha256;
+ * constants were found by the CPU provider of the library of library_sha256. */
 #ifndef ASSAY_PACKAGE_RESULT_GRAPH_H
 #define ASSAY_PACKAGE_RESULT_GRAPH_H
 
