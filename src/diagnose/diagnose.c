@@ -385,7 +385,7 @@ assay_status assay_diagnose_run(const assay_diagnose_spec *spec, assay_diagnosis
 }
 
 const assay_reference_kind *assay_diagnose_arithmetic(const assay_diagnose_case *one) {
-  return &ASSAY_REFERENCE_KINDS[ASSAY_FIRST_PRECISION_KIND + (int)one->arithmetic];
+  return assay_precision_kind((int)one->arithmetic);
 }
 
 bool assay_diagnosis_found(const assay_diagnosis *diagnosis) {

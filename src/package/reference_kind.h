@@ -25,6 +25,11 @@ enum {
 };
 extern const assay_reference_kind ASSAY_REFERENCE_KINDS[ASSAY_N_REFERENCE_KINDS];
 
+/* The k-th of those that gate nothing. */
+static inline const assay_reference_kind *assay_precision_kind(int k) {
+  return &ASSAY_REFERENCE_KINDS[ASSAY_FIRST_PRECISION_KIND + k];
+}
+
 /* NULL for an unknown name. */
 const assay_reference_kind *assay_reference_kind_find(const char *name);
 

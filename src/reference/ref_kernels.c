@@ -467,7 +467,7 @@ static void matmul_half_sums(const real *x, const real *w, int64_t rows, int64_t
         vec sums[ROWS] = {0};
         for (int64_t r = 0; first > 0 && r < n_rows; r++)
           sums[r] = load_part(out + (row + r) * n_out + o, n);
-        if (n_rows == ROWS) {
+        if (n_rows == ROWS) { /* a constant: the loop over rows is unrolled */
           add_terms(x + row * n_in + first, n_in, ROWS, panel, n_terms, sums);
         } else {
           add_terms(x + row * n_in + first, n_in, n_rows, panel, n_terms, sums);

@@ -322,10 +322,6 @@ static void raise_max(bool *has, double *max, const assay_result_comparison *c) 
   *has = true;
 }
 
-static const char *precision_kind(int k) {
-  return ASSAY_REFERENCE_KINDS[ASSAY_FIRST_PRECISION_KIND + k].name;
-}
-
 static assay_status load_heads(assay_view_row *row, assay_error *err) {
   const assay_result *result = &row->runs[ASSAY_VIEW_TIMING].result;
   size_t n_manifest = row->manifest ? row->manifest->n_heads : 0;
@@ -342,7 +338,7 @@ static assay_status load_heads(assay_view_row *row, assay_error *err) {
     if (strcmp(c->reference, "f64") == 0) head->f64 = c;
     if (strcmp(c->reference, "user") == 0) head->user = c;
     for (int k = 0; k < ASSAY_N_PRECISION_KINDS; k++)
-      if (strcmp(c->reference, precision_kind(k)) == 0) head->precision[k].runtime = c;
+      if (strcmp(c->reference, assay_precision_kind(k)->name) == 0) head->precision[k].runtime = c;
     if (is_worse(c, row->worst)) row->worst = c;
   }
   for (size_t h = 0; h < row->n_heads; h++) {
@@ -386,7 +382,7 @@ static void measure_reference(const assay_tensor_map *arrays, const assay_tensor
       measure_apart(find_reference(arrays, "f32", head->name), f64, mask, &result);
   if (head->has_reference_error) head->reference_max_abs = result.max_abs;
   for (int k = 0; k < ASSAY_N_PRECISION_KINDS; k++) {
-    const assay_tensor *same = find_reference(arrays, precision_kind(k), head->name);
+    const assay_tensor *same = find_reference(arrays, assay_precision_kind(k)->name, head->name);
     head->precision[k].has_error = measure_apart(same, f64, mask, &result);
     if (head->precision[k].has_error) head->precision[k].rmse = result.rmse;
   }

@@ -37,7 +37,7 @@ static assay_cell share(double of, double all) {
 }
 
 static void put_row(const assay_view_row *row, size_t r, const assay_view_head *head, int k,
-                    assay_sink *sink) {
+                    bool is_nearest, assay_sink *sink) {
   const assay_view_precision *one = &head->precision[k];
   const assay_cell absent = {0};
   bool has_runtime = is_comparable(one->runtime), has_f64 = is_comparable(head->f64);
@@ -48,14 +48,21 @@ static void put_row(const assay_view_row *row, size_t r, const assay_view_head *
   assay_page_text(sink, row->bundle);
   assay_page_text(sink, row->runtime);
   assay_page_text(sink, head->name);
-  assay_page_text(sink, ASSAY_REFERENCE_KINDS[ASSAY_FIRST_PRECISION_KIND + k].words);
+  assay_page_text(sink, assay_precision_kind(k)->words);
   assay_page_cell(sink, has_f64 ? assay_cell_error(error) : absent);
   assay_page_cell(sink, one->has_error ? assay_cell_error(one->rmse) : absent);
   assay_page_cell(sink, one->has_error && has_f64 ? share(one->rmse, error) : absent);
   assay_page_cell(sink, has_runtime ? assay_cell_error(left) : absent);
   assay_page_cell(sink, is_split ? assay_cell_ratio(1 - left / error * (left / error)) : absent);
-  assay_page_text(sink, k == nearest(head) ? "nearest" : NULL);
+  assay_page_text(sink, is_nearest ? "nearest" : NULL);
   assay_sink_put(sink, "</tr>\n");
+}
+
+static void put_head(const assay_view_row *row, size_t r, const assay_view_head *head,
+                     assay_sink *sink) {
+  int best = nearest(head);
+  for (int k = 0; k < ASSAY_N_PRECISION_KINDS; k++)
+    if (head->precision[k].runtime != NULL) put_row(row, r, head, k, k == best, sink);
 }
 
 /* Squared errors of a model's heads on a runtime, added up over its cases: those heads only that
@@ -96,7 +103,7 @@ static size_t put_model(const assay_view *view, size_t first, assay_sink *sink) 
     assay_sink_put(sink, "<tr>");
     assay_page_text(sink, of->bundle);
     assay_page_text(sink, of->runtime);
-    assay_page_text(sink, ASSAY_REFERENCE_KINDS[ASSAY_FIRST_PRECISION_KIND + k].words);
+    assay_page_text(sink, assay_precision_kind(k)->words);
     assay_page_cell(sink, assay_cell_count(sum.n_nearest[k]));
     assay_page_cell(sink, assay_cell_count(sum.n_heads));
     assay_page_cell(sink, share(sqrt(sum.arithmetic[k]), sqrt(sum.runtime)));
@@ -118,25 +125,21 @@ void assay_page_put_precision(const assay_view *view, assay_sink *sink) {
                          "#Of its size|#Runtime vs arithmetic|#In common|Computes so");
   for (size_t r = 0; r < view->n_rows; r++)
     for (size_t h = 0; h < view->rows[r].n_heads; h++)
-      for (int k = 0; k < ASSAY_N_PRECISION_KINDS; k++)
-        if (view->rows[r].heads[h].precision[k].runtime != NULL)
-          put_row(&view->rows[r], r, &view->rows[r].heads[h], k, sink);
+      put_head(&view->rows[r], r, &view->rows[r].heads[h], sink);
   assay_page_table_end(sink);
   assay_sink_put(
       sink,
       "<p class=\"note\">The evaluator computes each case once more in the precision of the "
       "export, in each arithmetic that runtimes use for it: every result rounded to FP16 with "
       "products and sums in FP32; those rounded as well; or everything in FP32 but weights and "
-      "what "
-      "attention keeps in memory. <em>Arithmetic vs FP64</em> is what that must cost whoever "
+      "what attention keeps in memory. <em>Arithmetic vs FP64</em> is what that must cost whoever "
       "computes so; <em>Of its size</em> is this as a share of the runtime's own error: all of it "
       "where the runtime adds nothing. <em>Runtime vs arithmetic</em> is where the two part, and "
       "<em>In common</em> is the share of the runtime's squared error that both have: nearly all "
       "where the runtime computes so with sums in FP32. Where sums are rounded, a difference in "
       "the last place of an FP32 value is enough to make later roundings fall otherwise, and only "
       "sizes can be compared. The first table adds up the squared errors of all cases and "
-      "heads.</p>"
-      "</section>\n");
+      "heads.</p></section>\n");
 }
 
 /* ---- kernels ---- */

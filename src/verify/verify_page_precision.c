@@ -30,31 +30,33 @@ typedef struct precision_line {
   bool is_nearest; /* of those that differ */
 } precision_line;
 
-static bool get_precision_line(const assay_verify_row *row, const char *head, const char *words,
-                               precision_line *out) {
-  int which = -1;
+/* The arithmetic that the page calls so, or -1. */
+static int find_arithmetic(const char *words) {
+  for (int k = 0; k < ASSAY_VERIFY_N_PRECISIONS; k++)
+    if (strcmp(precision_words[k], words) == 0) return k;
+  return -1;
+}
+
+static precision_line derive_line(const assay_verify_row *row, const char *head, int arithmetic) {
   bool differ = false;
-  double least = 0;
   const assay_verify_comparison *nearest = NULL;
   for (int k = 0; k < ASSAY_VERIFY_N_PRECISIONS; k++) {
     const assay_verify_comparison *c = finite_comparison(row, head, ASSAY_VERIFY_PRECISIONS[k]);
-    if (strcmp(precision_words[k], words) == 0) which = k;
     if (c == NULL) continue;
-    differ |= nearest != NULL && c->figures.rmse != least;
-    if (nearest == NULL || c->figures.rmse < least) nearest = c, least = c->figures.rmse;
+    differ |= nearest != NULL && c->figures.rmse != nearest->figures.rmse;
+    if (nearest == NULL || c->figures.rmse < nearest->figures.rmse) nearest = c;
   }
-  if (which < 0) return false;
-  *out = (precision_line){
+  precision_line line = {
       .f64 = finite_comparison(row, head, "f64"),
-      .runtime = finite_comparison(row, head, ASSAY_VERIFY_PRECISIONS[which]),
+      .runtime = finite_comparison(row, head, ASSAY_VERIFY_PRECISIONS[arithmetic]),
   };
-  out->is_nearest = differ && out->runtime == nearest;
+  line.is_nearest = differ && line.runtime == nearest;
   for (size_t i = 0; row->references != NULL && i < row->manifest->n_heads; i++) {
     if (strcmp(row->manifest->heads[i].name, head) != 0) continue;
-    out->has_error = row->references->precision[i].has[which];
-    out->rmse = row->references->precision[i].rmse[which];
+    line.has_error = row->references->precision[i].has[arithmetic];
+    line.rmse = row->references->precision[i].rmse[arithmetic];
   }
-  return true;
+  return line;
 }
 
 static void check_precision_cell(const assay_verify_place *at, const char *title,
@@ -99,14 +101,14 @@ static void check_precision(const assay_verify_place *at, const char *html,
       assay_verify_place here;
       const assay_verify_row *row = assay_verify_page_row_of(at, &table, cells, n, rows, &here);
       if (row == NULL || row->timing == NULL || !row->timing->has_numbers) continue;
-      precision_line line;
-      if (!get_precision_line(row, assay_verify_page_text_under(&table, cells, n, "Head"),
-                              assay_verify_page_text_under(&table, cells, n, "Arithmetic"),
-                              &line)) {
-        assay_verify_holds(&here, "Arithmetic", false, "one that the evaluator knows",
-                           assay_verify_page_text_under(&table, cells, n, "Arithmetic"));
+      const char *words = assay_verify_page_text_under(&table, cells, n, "Arithmetic");
+      int arithmetic = find_arithmetic(words);
+      if (arithmetic < 0) {
+        assay_verify_holds(&here, "Arithmetic", false, "one that the evaluator knows", words);
         continue;
       }
+      precision_line line =
+          derive_line(row, assay_verify_page_text_under(&table, cells, n, "Head"), arithmetic);
       for (size_t i = 0; i < n && i < table.n_columns; i++)
         check_precision_cell(&here, table.titles[i], &cells[i], &line);
     }
@@ -118,22 +120,21 @@ typedef struct precision_pool {
   long double runtime, arithmetic, left; /* squared errors */
 } precision_pool;
 
-static void pool_row(const assay_verify_row *row, const char *words, precision_pool *sum) {
+static void pool_row(const assay_verify_row *row, int arithmetic, precision_pool *sum) {
   for (size_t h = 0; row->manifest != NULL && h < row->manifest->n_heads; h++) {
     const char *head = row->manifest->heads[h].name;
-    precision_line line, wanted = {0};
     bool is_whole = true;
     for (int k = 0; k < ASSAY_VERIFY_N_PRECISIONS; k++) {
-      (void)get_precision_line(row, head, precision_words[k], &line);
+      precision_line line = derive_line(row, head, k);
       is_whole &= line.f64 != NULL && line.runtime != NULL && line.has_error;
-      if (strcmp(precision_words[k], words) == 0) wanted = line;
     }
+    precision_line line = derive_line(row, head, arithmetic);
     if (!is_whole || !(line.f64->figures.rmse > 0)) continue;
     long double n = (long double)line.f64->figures.n_finite_pairs;
-    long double error = (long double)line.f64->figures.rmse, own = (long double)wanted.rmse;
-    long double left = (long double)wanted.runtime->figures.rmse;
+    long double error = (long double)line.f64->figures.rmse, own = (long double)line.rmse;
+    long double left = (long double)line.runtime->figures.rmse;
     sum->n_heads++;
-    sum->n_nearest += wanted.is_nearest;
+    sum->n_nearest += line.is_nearest;
     sum->runtime += n * error * error;
     sum->arithmetic += n * own * own;
     sum->left += n * left * left;
@@ -172,13 +173,11 @@ static void check_precision_pools(const assay_verify_place *above, const char *h
       const char *bundle = assay_verify_page_text_under(&table, cells, n, "Model");
       const char *words = assay_verify_page_text_under(&table, cells, n, "Arithmetic");
       precision_pool sum = {0};
-      bool is_known = false;
-      for (int k = 0; k < ASSAY_VERIFY_N_PRECISIONS; k++)
-        is_known |= strcmp(precision_words[k], words) == 0;
-      for (size_t r = 0; is_known && r < rows->n; r++)
+      int arithmetic = find_arithmetic(words);
+      for (size_t r = 0; arithmetic >= 0 && r < rows->n; r++)
         if (strcmp(rows->items[r].runtime, runtime) == 0 &&
             strcmp(rows->items[r].bundle, bundle) == 0)
-          pool_row(&rows->items[r], words, &sum);
+          pool_row(&rows->items[r], arithmetic, &sum);
       snprintf(at.within, sizeof at.within, "%.100s / %.100s / %.60s: ", runtime, bundle, words);
       assay_verify_holds(&at, "row", sum.n_heads > 0, "a model, runtime and arithmetic of the page",
                          "another one");
