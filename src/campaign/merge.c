@@ -90,7 +90,10 @@ static assay_status check_same(const source *a, const source *b, assay_error *er
   for (size_t i = 0; i < x->n_bundles; i++)
     if (strcmp(x->bundles[i].name, y->bundles[i].name) != 0 ||
         strcmp(x->bundles[i].manifest_sha256, y->bundles[i].manifest_sha256) != 0)
-      return differ(a, b, "other bundles, or their contents", err);
+      return differ(a, b,
+                    "other bundles, or their contents; a second machine takes those of the first "
+                    "(copied there) with --bundles FOLDER",
+                    err);
   return ASSAY_OK;
 }
 
