@@ -75,7 +75,7 @@ else
   qualify placement "$heptv2" placement-heptv2 heptv2
 fi
 
-if ASSAY_ORT=${ASSAY_ORT:-$(ls deps/onnxruntime/libonnxruntime.so.* | head -n 1)} \
+if ASSAY_ORT=${ASSAY_ORT:-$(ls "$PWD"/deps/onnxruntime/libonnxruntime.so.* | head -n 1)} \
   sh tests/models/sorts.sh "$assay" "$heptv2" >"$out/sort.txt" 2>&1; then
   say sort passed "N = 1, 100, 4900, 14700, static and dynamic: every index"
 else
