@@ -13,16 +13,25 @@
 #include "package/fields.h"
 
 #define LAST_LINE_BYTES 512
-#define TALK_MAX_BYTES                                                                             \
-  ((off_t)64 << 20) /* of stdout and stderr each: a log in a loop fills no disk */
+/* Of stdout and stderr each: a log in a loop fills no disk. What a runtime traces in placement runs
+ * is evidence: MIGraphX prints 11 MB for each layer of HEPTv2 that it compiles. */
+#define TALK_MAX_BYTES  ((off_t)64 << 20)
+#define TRACE_MAX_BYTES ((off_t)1 << 30)
 
-static bool is_too_long(const char *path) {
+static off_t talk_max_bytes(const attempt *a) {
+  const bool traces =
+      a->run->mode == ASSAY_RESULT_PLACEMENT && a->runtime->spec.placement_env.n > 0;
+  return traces ? TRACE_MAX_BYTES : TALK_MAX_BYTES;
+}
+
+static bool is_longer(const char *path, off_t max_bytes) {
   struct stat info;
-  return stat(path, &info) == 0 && info.st_size > TALK_MAX_BYTES;
+  return stat(path, &info) == 0 && info.st_size > max_bytes;
 }
 
 bool attempt_talks_too_much(const attempt *a) {
-  return is_too_long(a->stdout_path) || is_too_long(a->stderr_path);
+  const off_t max_bytes = talk_max_bytes(a);
+  return is_longer(a->stdout_path, max_bytes) || is_longer(a->stderr_path, max_bytes);
 }
 
 assay_status attempt_end_as(attempt *a, assay_result_status status, assay_result_stage stage,
@@ -136,17 +145,18 @@ static assay_status check_identity(attempt *a, assay_error *err) {
 /* It was ended for what it printed; the beginning of that is kept. */
 static assay_status end_talk(attempt *a, assay_error *err) {
   char reason[128];
+  const off_t max_bytes = talk_max_bytes(a);
   snprintf(reason, sizeof reason, "the worker printed more than %lld MiB and was ended",
-           (long long)(TALK_MAX_BYTES >> 20));
-  if ((is_too_long(a->stdout_path) && truncate(a->stdout_path, TALK_MAX_BYTES) != 0) ||
-      (is_too_long(a->stderr_path) && truncate(a->stderr_path, TALK_MAX_BYTES) != 0))
+           (long long)(max_bytes >> 20));
+  if ((is_longer(a->stdout_path, max_bytes) && truncate(a->stdout_path, max_bytes) != 0) ||
+      (is_longer(a->stderr_path, max_bytes) && truncate(a->stderr_path, max_bytes) != 0))
     return assay_fail(err, ASSAY_E_IO, "'%s': what the worker printed cannot be cut", a->folder);
   return attempt_end_as(a, ASSAY_RESULT_FAILED, assay_worker_last_stage(a->folder), reason, err);
 }
 
 assay_status attempt_take_end(attempt *a, const assay_child_result *child, assay_error *err) {
   assay_error reading = {0};
-  if (a->talked_too_much) return end_talk(a, err);
+  if (attempt_talks_too_much(a)) return end_talk(a, err); /* perhaps between two looks */
   char *path = assay_path_join(a->folder, ASSAY_WORKER_FACTS_FILE);
   if (path == NULL) return assay_fail_memory(err, strlen(a->folder) + 16);
   assay_status unread = assay_worker_facts_read(path, &a->facts, &reading);

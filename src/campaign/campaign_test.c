@@ -435,6 +435,29 @@ static void a_bad_end_is_taken_for_what_it_is(void **state) {
   close_scene(&s);
 }
 
+/* Traces that a runtime is asked for are evidence: over the 64 MiB that a worker may print. */
+static void traces_of_placement_runs_may_be_long(void **state) {
+  (void)state;
+  scene s;
+  assay_result result = {0};
+  open_scene(&s);
+  char *text = assay_format("{\"library\": \"%s/bundle/model.onnx\", \"provider\": \"cuda\", "
+                            "\"env\": {\"FAKE_WORKER\": \"traces\"}, "
+                            "\"placement_env\": {\"SOME_TRACE\": \"1\"}}",
+                            s.root);
+  must(assay_file_write(s.runtime, text, strlen(text), err));
+  assay_free(text);
+  run(&s);
+  read_result(&s, "a/placement", &result);
+  assert_int_equal(result.status, ASSAY_RESULT_DONE);
+  assay_result_reset(&result);
+  read_result(&s, "a/timing", &result);
+  assert_int_equal(result.status, ASSAY_RESULT_FAILED);
+  assert_non_null(strstr(result.reason, "printed more than 64 MiB"));
+  assay_result_reset(&result);
+  close_scene(&s);
+}
+
 static void a_bad_run_is_one_failed_run_and_the_rest_goes_on(void **state) {
   (void)state;
   scene s;
@@ -940,6 +963,7 @@ int main(void) {
       cmocka_unit_test(memory_is_sampled_where_a_run_is_timed),
       cmocka_unit_test(the_first_start_is_kept_and_the_last_end),
       cmocka_unit_test(a_bad_end_is_taken_for_what_it_is),
+      cmocka_unit_test(traces_of_placement_runs_may_be_long),
       cmocka_unit_test(a_bad_run_is_one_failed_run_and_the_rest_goes_on),
       cmocka_unit_test(a_hanging_worker_is_ended_in_time),
       cmocka_unit_test(odd_talk_does_no_harm),

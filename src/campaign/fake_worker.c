@@ -203,10 +203,12 @@ static void print_much(void) {
   fputs("{\"schema\": \xff\n", stderr);
 }
 
-static void print_without_end(void) {
-  static char line[1 << 16];
-  memset(line, 'x', sizeof line);
-  for (;;) fwrite(line, 1, sizeof line, stdout);
+/* n: KiB; -1: without end. */
+static void print_blocks(int n) {
+  static char block[1 << 10];
+  memset(block, 'x', sizeof block - 1);
+  block[sizeof block - 1] = '\n';
+  for (int i = 0; n < 0 || i < n; i++) fwrite(block, 1, sizeof block, stdout);
 }
 
 /* The first time. */
@@ -238,7 +240,8 @@ static void misbehave_early(void) {
   }
   if (asked("slow")) nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
   if (asked("garbage")) print_much();
-  if (asked("floods")) print_without_end();
+  if (asked("floods")) print_blocks(-1);
+  if (asked("traces")) print_blocks(65 << 10);
   if (asked("closes")) {
     close(STDOUT_FILENO);
     close(STDERR_FILENO);
