@@ -66,6 +66,15 @@ assay_status assay_resize(void **block, size_t old_bytes, size_t size_bytes, ass
   return ASSAY_OK;
 }
 
+void *assay_grown(void *block, size_t *cap, size_t n, size_t elem_bytes, assay_error *err) {
+  size_t more = *cap > 0 ? 2 * *cap : 16, size_bytes = 0;
+  if (n < *cap) return block;
+  if (more < *cap || !assay_size_mul(more, elem_bytes, &size_bytes)) size_bytes = SIZE_MAX;
+  if (assay_resize(&block, *cap * elem_bytes, size_bytes, err)) return NULL;
+  *cap = more;
+  return block;
+}
+
 void assay_free(void *block) {
   free(block);
 }

@@ -24,6 +24,12 @@ void *assay_alloc_array(size_t n, size_t size_bytes) ASSAY_NODISCARD;
 assay_status assay_resize(void **block, size_t old_bytes, size_t size_bytes,
                           assay_error *err) ASSAY_NODISCARD;
 
+/* An array of *cap elements, n of them in use, with room for one more: block itself, or a larger
+ * one in its place (*cap then says of how many). NULL when memory is out (err says so); block and
+ * *cap are as they were. */
+void *assay_grown(void *block, size_t *cap, size_t n, size_t elem_bytes,
+                  assay_error *err) ASSAY_NODISCARD;
+
 /* As assay_alloc, but neither zeroed nor aligned beyond malloc's own promise: for the many small
  * blocks of a library that lets its allocator be chosen. Released with assay_free. */
 void *assay_alloc_plain(size_t size_bytes) ASSAY_NODISCARD;

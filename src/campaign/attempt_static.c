@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "campaign/attempt_parts.h"
 #include "campaign/graphs.h"
+#include "onnx/embed.h"
 #include "onnx/specialise.h"
 #include "package/npz.h"
 
@@ -62,23 +63,35 @@ static assay_status shapes_of(const assay_manifest *manifest, const assay_tensor
   return ASSAY_OK;
 }
 
+/* With data that lie beside the model in it: graphs/ holds files of one kind. Over 2 GiB that
+ * cannot be, which is a reason to execute the model itself. */
+static assay_status fix_model(const attempt *a, const assay_onnx_shape *shapes, assay_buf *out,
+                              assay_error *err) {
+  const assay_manifest *manifest = &a->bundle->manifest;
+  assay_buf model = {0}, fixed = {0};
+  const bool is_whole = manifest->n_external == 0;
+  assay_status st = assay_file_read(a->model_path, MODEL_MAX_BYTES, &model, err);
+  if (st == ASSAY_OK)
+    st = assay_onnx_fix_shapes(model.data, model.size_bytes, shapes, manifest->n_inputs,
+                               is_whole ? out : &fixed, err);
+  if (st == ASSAY_OK && !is_whole)
+    st = assay_onnx_embed(fixed.data, fixed.size_bytes, a->bundle->folder, out, err);
+  assay_buf_reset(&model);
+  assay_buf_reset(&fixed);
+  return st;
+}
+
 static assay_status fix(const attempt *a, assay_buf *out, assay_error *err) {
   const assay_manifest *manifest = &a->bundle->manifest;
   assay_tensor_map arrays = {0};
-  assay_buf model = {0};
-  if (manifest->n_external > 0)
-    return assay_fail(err, ASSAY_E_UNSUPPORTED, "the model's weights lie in files beside it");
   if (manifest->n_inputs > INPUTS_MAX)
     return assay_fail(err, ASSAY_E_LIMIT, "more than %d inputs", INPUTS_MAX);
   assay_onnx_shape *shapes = assay_alloc_array(manifest->n_inputs, sizeof *shapes);
   if (shapes == NULL) return assay_fail_memory(err, manifest->n_inputs);
   assay_status st = assay_npz_read(a->case_path, /*limits=*/NULL, &arrays, err);
   if (st == ASSAY_OK) st = shapes_of(manifest, &arrays, shapes, err);
-  if (st == ASSAY_OK) st = assay_file_read(a->model_path, MODEL_MAX_BYTES, &model, err);
-  if (st == ASSAY_OK)
-    st = assay_onnx_fix_shapes(model.data, model.size_bytes, shapes, manifest->n_inputs, out, err);
+  if (st == ASSAY_OK) st = fix_model(a, shapes, out, err);
   assay_free(shapes);
-  assay_buf_reset(&model);
   assay_tensor_map_reset(&arrays);
   return st;
 }

@@ -8,8 +8,6 @@
 #include "onnx/pool.h"
 #include "onnx/unpack.h"
 
-#define MODEL_MAX_BYTES ((size_t)INT32_MAX) /* protobuf's own ceiling for one message */
-
 typedef struct exposer {
   const Onnx__GraphProto *graph;
   assay_pool pool;
@@ -97,17 +95,6 @@ static assay_status add_outputs(exposer *e, const char *const *names, size_t n, 
   return ASSAY_OK;
 }
 
-static assay_status pack(const Onnx__ModelProto *model, assay_buf *out, assay_error *err) {
-  const size_t size_bytes = onnx__model_proto__get_packed_size(model);
-  if (size_bytes > MODEL_MAX_BYTES)
-    return assay_fail(err, ASSAY_E_LIMIT, "the copy is %zu bytes, an ONNX file holds at most %zu",
-                      size_bytes, MODEL_MAX_BYTES);
-  uint8_t *to = NULL;
-  ASSAY_TRY(assay_buf_reserve(out, size_bytes, &to, err));
-  out->size_bytes += onnx__model_proto__pack(model, to);
-  return ASSAY_OK;
-}
-
 /* The model packed with e's outputs in place of its own. */
 static assay_status pack_with(Onnx__ModelProto *model, const exposer *e, assay_buf *out,
                               assay_error *err) {
@@ -116,7 +103,7 @@ static assay_status pack_with(Onnx__ModelProto *model, const exposer *e, assay_b
   const size_t n_own = graph->n_output;
   graph->output = e->outputs;
   graph->n_output = e->n_outputs;
-  const assay_status st = pack(model, out, err);
+  const assay_status st = assay_onnx_pack(model, out, err);
   graph->output = own; /* what is released later */
   graph->n_output = n_own;
   return st;

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/tensor.h"
+#include "onnx/each_tensor.h"
 #include "onnx/name_set.h"
 #include "onnx/pool.h"
 #include "onnx/unpack.h"
@@ -37,11 +38,9 @@ struct assay_onnx_info {
 
 /* Room for one more item, zeroed, at *out. */
 static assay_status array_grow(array *a, size_t item_bytes, void **out, assay_error *err) {
-  if (a->n == a->cap) {
-    size_t cap = a->cap == 0 ? 16 : a->cap * 2;
-    ASSAY_TRY(assay_resize(&a->items, a->cap * item_bytes, cap * item_bytes, err));
-    a->cap = cap;
-  }
+  void *items = assay_grown(a->items, &a->cap, a->n, item_bytes, err);
+  if (items == NULL) return ASSAY_E_MEMORY;
+  a->items = items;
   *out = (char *)a->items + a->n * item_bytes;
   a->n++;
   return ASSAY_OK;
@@ -137,8 +136,8 @@ static assay_status keep_inputs_and_outputs(assay_onnx_info *info, const Onnx__G
 
 /* ---- nodes and initialisers, subgraphs included ---- */
 
-static assay_status keep_external(assay_onnx_info *info, const Onnx__TensorProto *tensor,
-                                  assay_error *err) {
+static assay_status keep_external(void *arg, Onnx__TensorProto *tensor, assay_error *err) {
+  assay_onnx_info *info = arg;
   for (size_t i = 0; i < tensor->n_external_data; i++) {
     const Onnx__StringStringEntryProto *entry = tensor->external_data[i];
     if (entry->key == NULL || strcmp(entry->key, "location") != 0) continue;
@@ -191,7 +190,7 @@ static assay_status keep_initializer(assay_onnx_info *info, const Onnx__TensorPr
   info->initializer_bytes += size_bytes;
   if (tensor->data_type > 0 && tensor->data_type <= ASSAY_DTYPE_BF16)
     info->bytes_of[tensor->data_type] += size_bytes;
-  return keep_external(info, tensor, err);
+  return ASSAY_OK;
 }
 
 static assay_status count_op(assay_onnx_info *info, const Onnx__NodeProto *node, assay_error *err) {
@@ -221,10 +220,6 @@ static assay_status keep_graph(assay_onnx_info *info, const Onnx__GraphProto *gr
 
 static assay_status keep_attribute(assay_onnx_info *info, const Onnx__AttributeProto *attr,
                                    assay_error *err) {
-  if (attr->t != NULL) ASSAY_TRY(keep_external(info, attr->t, err));
-  for (size_t i = 0; i < attr->n_tensors; i++) {
-    ASSAY_TRY(keep_external(info, attr->tensors[i], err));
-  }
   if (attr->g != NULL) ASSAY_TRY(keep_graph(info, attr->g, err));
   for (size_t i = 0; i < attr->n_graphs; i++) ASSAY_TRY(keep_graph(info, attr->graphs[i], err));
   return ASSAY_OK;
@@ -318,6 +313,7 @@ static assay_status keep_model(assay_onnx_info *info, const Onnx__ModelProto *mo
   ASSAY_TRY(keep_metadata(info, model, err));
   ASSAY_TRY(keep_inputs_and_outputs(info, model->graph, err));
   ASSAY_TRY(keep_graph(info, model->graph, err));
+  ASSAY_TRY(assay_onnx_each_tensor(model, keep_external, info, err));
   sort_and_unique(info);
   return ASSAY_OK;
 }

@@ -11,49 +11,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
-
-/* ---- models as bytes ---- */
-
-static void put(assay_buf *to, const void *bytes, size_t n) {
-  assay_error err = {0};
-  if (assay_buf_append(to, bytes, n, &err)) fail_msg("%s", err.text);
-}
-
-static void put_varint(assay_buf *to, uint64_t value) {
-  do {
-    uint8_t byte = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
-    put(to, &byte, 1);
-    value >>= 7;
-  } while (value > 0);
-}
-
-/* A length-delimited field with the bytes of body, which is emptied. */
-static void put_message(assay_buf *to, unsigned field, assay_buf *body) {
-  put_varint(to, (uint64_t)field << 3 | 2);
-  put_varint(to, body->size_bytes);
-  if (body->size_bytes > 0) put(to, body->data, body->size_bytes);
-  assay_buf_reset(body);
-}
-
-static void put_text(assay_buf *to, unsigned field, const char *text) {
-  put_varint(to, (uint64_t)field << 3 | 2);
-  put_varint(to, strlen(text));
-  put(to, text, strlen(text));
-}
-
-static void put_int(assay_buf *to, unsigned field, uint64_t value) {
-  put_varint(to, (uint64_t)field << 3);
-  put_varint(to, value);
-}
-
-/* A model of IR 9, opset 20, around a graph, which is emptied. */
-static void put_model(assay_buf *to, assay_buf *graph) {
-  assay_buf opset = {0};
-  put_int(to, 1, 9);
-  put_int(&opset, 2, 20);
-  put_message(to, 8, &opset);
-  put_message(to, 7, graph);
-}
+#include "onnx/onnx_test.h"
 
 static assay_status parse(const assay_buf *bytes, assay_onnx_info **out, assay_error *err) {
   *out = NULL;

@@ -11,21 +11,9 @@
 #include "onnx/pool.h"
 #include "onnx/unpack.h"
 
-#define MODEL_MAX_BYTES ((size_t)INT32_MAX) /* protobuf's own ceiling for one message */
-#define IR_OLDEST       4                   /* from here on initialisers need be no inputs */
+#define IR_OLDEST 4 /* from here on initialisers need be no inputs */
 
 typedef Onnx__TensorShapeProto__Dimension dimension;
-
-static assay_status pack(const Onnx__ModelProto *model, assay_buf *out, assay_error *err) {
-  const size_t size_bytes = onnx__model_proto__get_packed_size(model);
-  if (size_bytes > MODEL_MAX_BYTES)
-    return assay_fail(err, ASSAY_E_LIMIT, "the copy is %zu bytes, an ONNX file holds at most %zu",
-                      size_bytes, MODEL_MAX_BYTES);
-  uint8_t *to = NULL;
-  ASSAY_TRY(assay_buf_reserve(out, size_bytes, &to, err));
-  out->size_bytes += onnx__model_proto__pack(model, to);
-  return ASSAY_OK;
-}
 
 /* --- shapes --------------------------------------------------------------------------------------
  */
@@ -49,14 +37,6 @@ typedef struct fixer {
   size_t n_changes, changes_cap;
 } fixer;
 
-static assay_status grow(void **block, size_t *cap, size_t n, size_t size_bytes, assay_error *err) {
-  if (n < *cap) return ASSAY_OK;
-  size_t more = *cap > 0 ? 2 * *cap : 16;
-  ASSAY_TRY(assay_resize(block, *cap * size_bytes, more * size_bytes, err));
-  *cap = more;
-  return ASSAY_OK;
-}
-
 static const symbol *find_symbol(const fixer *f, const char *name) {
   for (size_t i = 0; i < f->n_symbols; i++)
     if (strcmp(f->symbols[i].name, name) == 0) return &f->symbols[i];
@@ -69,11 +49,11 @@ static assay_status add_symbol(fixer *f, const char *name, int64_t size, assay_e
     return assay_fail(err, ASSAY_E_FORMAT, "free dimension '%.96s' is %lld and %lld", name,
                       (long long)known->size, (long long)size);
   if (known != NULL) return ASSAY_OK;
-  void *block = f->symbols;
-  assay_status st = grow(&block, &f->symbols_cap, f->n_symbols, sizeof *f->symbols, err);
-  f->symbols = block;
-  if (st == ASSAY_OK) f->symbols[f->n_symbols++] = (symbol){name, size};
-  return st;
+  symbol *symbols = assay_grown(f->symbols, &f->symbols_cap, f->n_symbols, sizeof *symbols, err);
+  if (symbols == NULL) return ASSAY_E_MEMORY;
+  f->symbols = symbols;
+  f->symbols[f->n_symbols++] = (symbol){name, size};
+  return ASSAY_OK;
 }
 
 static bool is_free(const dimension *dim) {
@@ -88,10 +68,9 @@ static const char *symbol_of(const dimension *dim) {
 
 /* Remembers the dimension as it was, so that it can be given back. */
 static assay_status set_dim(fixer *f, dimension *dim, int64_t size, assay_error *err) {
-  void *block = f->changes;
-  assay_status st = grow(&block, &f->changes_cap, f->n_changes, sizeof *f->changes, err);
-  f->changes = block;
-  if (st) return st;
+  changed *changes = assay_grown(f->changes, &f->changes_cap, f->n_changes, sizeof *changes, err);
+  if (changes == NULL) return ASSAY_E_MEMORY;
+  f->changes = changes;
   bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
   f->changes[f->n_changes++] = (changed){dim, named ? dim->dim_param : NULL, dim->value_case};
   dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
@@ -169,7 +148,7 @@ assay_status assay_onnx_fix_shapes(const void *bytes, size_t size_bytes,
   assay_unpacked unpacked = {0};
   ASSAY_TRY(assay_unpacked_init(bytes, size_bytes, &unpacked, err));
   assay_status st = fix_graph(&f, unpacked.model->graph, inputs, n_inputs, err);
-  if (st == ASSAY_OK) st = pack(unpacked.model, out, err);
+  if (st == ASSAY_OK) st = assay_onnx_pack(unpacked.model, out, err);
   give_back(&f);
   assay_unpacked_reset(&unpacked);
   return st;
@@ -303,7 +282,7 @@ static assay_status pack_folded(Onnx__ModelProto *model, folder *f, assay_buf *o
   graph->n_node = f->n_nodes;
   graph->initializer = f->constants;
   graph->n_initializer = f->n_constants;
-  const assay_status st = pack(model, out, err);
+  const assay_status st = assay_onnx_pack(model, out, err);
   *graph = own; /* what is released later */
   return st;
 }

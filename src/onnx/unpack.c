@@ -8,6 +8,8 @@
 #include "base/alloc.h"
 #include "onnx/wire.h"
 
+#define PACKED_MAX_BYTES ((size_t)INT32_MAX) /* protobuf's own ceiling for one message */
+
 #define NESTING_MAX 100 /* protobuf's own default; a subgraph takes three levels */
 
 /* What unpacking may allocate: the bytes themselves, and for the structures around them at most 32
@@ -143,4 +145,15 @@ void assay_unpacked_reset(assay_unpacked *unpacked) {
   if (unpacked->model != NULL) onnx__model_proto__free_unpacked(unpacked->model, &allocator);
   if (unpacked->tensor != NULL) onnx__tensor_proto__free_unpacked(unpacked->tensor, &allocator);
   *unpacked = (assay_unpacked){0};
+}
+
+assay_status assay_onnx_pack(const Onnx__ModelProto *model, assay_buf *out, assay_error *err) {
+  const size_t size_bytes = onnx__model_proto__get_packed_size(model);
+  if (size_bytes > PACKED_MAX_BYTES)
+    return assay_fail(err, ASSAY_E_LIMIT, "the copy is %zu bytes, an ONNX file holds at most %zu",
+                      size_bytes, PACKED_MAX_BYTES);
+  uint8_t *to = NULL;
+  ASSAY_TRY(assay_buf_reserve(out, size_bytes, &to, err));
+  out->size_bytes += onnx__model_proto__pack(model, to);
+  return ASSAY_OK;
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/status.h"
 #include "onnx.pb-c.h"
 
@@ -27,5 +28,9 @@ assay_status assay_unpacked_init(const uint8_t *bytes, size_t size_bytes, assay_
 assay_status assay_unpacked_init_tensor(const uint8_t *bytes, size_t size_bytes,
                                         assay_unpacked *out, assay_error *err) ASSAY_NODISCARD;
 void assay_unpacked_reset(assay_unpacked *unpacked);
+
+/* Appends a model's bytes to out. Errors: LIMIT (over 2 GiB), MEMORY. */
+assay_status assay_onnx_pack(const Onnx__ModelProto *model, assay_buf *out,
+                             assay_error *err) ASSAY_NODISCARD;
 
 #endif

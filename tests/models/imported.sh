@@ -27,4 +27,15 @@ judge bare 1 "NOT QUALIFIED: numbers 1" linear --case "$in/bare.npz"
 judge masked 0 QUALIFIED masked --case "$in/masked.npz" --mask-input m
 judge unmasked 1 "NOT QUALIFIED: numbers 1" masked --case "$in/masked.npz"
 grep -q '"n_argmax": 10' right.package/runs/cpu/linear/full/timing/result.json
-echo "6 imported bundles, judged and verified"
+
+# For a runtime of static shapes the data beside the model come into its graph of these shapes.
+printf '{"library": "%s", "provider": "CPUExecutionProvider", "static": true}' "$ASSAY_ORT" >static.json
+"$assay" run --runtime static.json --bundle right --iterations 3 --warmup 1 -o static.package >run.txt 2>&1
+"$assay" report static.package --require-complete >report.txt
+"$assay" inspect static.package/graphs/*.onnx --json >graph.json
+grep -q '"external_files": \[\]' graph.json && grep -q '"initializer_bytes": 48' graph.json || {
+  cat graph.json
+  exit 1
+}
+[ "$("$assay" verify static.package | tail -n 1)" = VERIFIED ]
+echo "7 imported bundles, judged and verified"
