@@ -2,6 +2,7 @@
  * ndarray.__reduce__, dtype.__reduce__ and numpy/core/numeric.py _frombuffer. */
 #include "checkpoint/numpy_value.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -184,16 +185,29 @@ static void transpose(assay_tensor *tensor, const uint8_t *bytes) {
   }
 }
 
+/* What is known of an array or scalar without its bytes. */
+static assay_status read_form(const value *made, parts *out, assay_numpy_dtype *dtype,
+                              int64_t *dims, int *out_rank, assay_error *err) {
+  if (!assay_numpy_is_scalar(made) && !assay_numpy_is_array(made)) {
+    return assay_fail(err, ASSAY_E_ARGUMENT, "a numpy scalar or array expected");
+  }
+  ASSAY_TRY(parts_of(made, out, err));
+  if (!assay_numpy_is_dtype(out->dtype, dtype)) return malformed(err, "dtype");
+  return read_shape(out->shape, dims, out_rank, err);
+}
+
+assay_status assay_numpy_shape(const value *made, assay_numpy_dtype *out_dtype, int *out_rank,
+                               int64_t out_dims[ASSAY_TENSOR_RANK_MAX], assay_error *err) {
+  parts found;
+  return read_form(made, &found, out_dtype, out_dims, out_rank, err);
+}
+
 assay_status assay_numpy_read(const value *made, assay_tensor *out, assay_error *err) {
   parts found;
   assay_numpy_dtype dtype;
   int64_t dims[ASSAY_TENSOR_RANK_MAX];
   int rank;
-  if (!assay_numpy_is_scalar(made) && !assay_numpy_is_array(made)) {
-    return assay_fail(err, ASSAY_E_ARGUMENT, "a numpy scalar or array expected");
-  }
-  ASSAY_TRY(parts_of(made, &found, err));
-  if (!assay_numpy_is_dtype(found.dtype, &dtype)) return malformed(err, "dtype");
+  ASSAY_TRY(read_form(made, &found, &dtype, dims, &rank, err));
   if (dtype.dtype == ASSAY_DTYPE_NONE) {
     return assay_fail(err, ASSAY_E_UNSUPPORTED, "numpy dtype '%s'", dtype.code);
   }
@@ -201,7 +215,6 @@ assay_status assay_numpy_read(const value *made, assay_tensor *out, assay_error 
     return assay_fail(err, ASSAY_E_FORMAT, "bytes expected for a numpy value, found %s",
                       assay_pickle_kind_name(found.bytes->kind));
   }
-  ASSAY_TRY(read_shape(found.shape, dims, &rank, err));
   size_t n, size_bytes;
   ASSAY_TRY(assay_shape_count(dims, rank, &n, err));
   if (__builtin_mul_overflow(n, assay_dtype_size(dtype.dtype), &size_bytes) ||
@@ -218,4 +231,57 @@ assay_status assay_numpy_read(const value *made, assay_tensor *out, assay_error 
   if (dtype.swapped) swap_all(&tensor);
   *out = tensor;
   return ASSAY_OK;
+}
+
+static void set_integer(value *out, int64_t integer) {
+  out->kind = ASSAY_PICKLE_INT;
+  out->integer = integer;
+}
+
+static void set_unsigned(value *out, uint64_t number, char digits[ASSAY_NUMPY_DIGITS_BYTES]) {
+  if (number <= INT64_MAX) {
+    set_integer(out, (int64_t)number);
+    return;
+  }
+  int n = snprintf(digits, ASSAY_NUMPY_DIGITS_BYTES, "%" PRIu64, number);
+  out->kind = ASSAY_PICKLE_BIGINT;
+  out->text = (assay_pickle_text){.data = digits, .size_bytes = (size_t)n};
+}
+
+static void set_value(value *out, const assay_tensor *scalar,
+                      char digits[ASSAY_NUMPY_DIGITS_BYTES]) {
+  const assay_dtype dtype = scalar->dtype;
+  if (dtype == ASSAY_DTYPE_BOOL) {
+    out->kind = ASSAY_PICKLE_BOOL;
+    out->boolean = *(const uint8_t *)scalar->data != 0;
+  } else if (dtype == ASSAY_DTYPE_U64) {
+    set_unsigned(out, *(const uint64_t *)scalar->data, digits);
+  } else if (dtype == ASSAY_DTYPE_I64) {
+    set_integer(out, *assay_tensor_i64(scalar));
+  } else if (assay_dtype_is_integer(dtype)) { /* at most 32 bits: exact as a double */
+    set_integer(out, (int64_t)assay_tensor_get_real(scalar, 0));
+  } else if (dtype == ASSAY_DTYPE_C64) {
+    const float *both = scalar->data;
+    out->kind = ASSAY_PICKLE_COMPLEX;
+    out->complex.re = (double)both[0];
+    out->complex.im = (double)both[1];
+  } else if (dtype == ASSAY_DTYPE_C128) {
+    const double *both = scalar->data;
+    out->kind = ASSAY_PICKLE_COMPLEX;
+    out->complex.re = both[0];
+    out->complex.im = both[1];
+  } else {
+    out->kind = ASSAY_PICKLE_REAL;
+    out->real = assay_tensor_get_real(scalar, 0);
+  }
+}
+
+bool assay_numpy_scalar_value(const value *made, value *out,
+                              char digits[ASSAY_NUMPY_DIGITS_BYTES]) {
+  assay_tensor scalar;
+  if (!assay_numpy_is_scalar(made) || assay_numpy_read(made, &scalar, /*err=*/NULL)) return false;
+  *out = (value){0};
+  set_value(out, &scalar, digits);
+  assay_tensor_reset(&scalar);
+  return true;
 }

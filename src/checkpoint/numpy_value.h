@@ -18,10 +18,24 @@ bool assay_numpy_is_dtype(const assay_pickle_value *value, assay_numpy_dtype *ou
 bool assay_numpy_is_scalar(const assay_pickle_value *value);
 bool assay_numpy_is_array(const assay_pickle_value *value);
 
+/* Element type and shape (rank 0 for a scalar), whatever the bytes are: the dtype may be one that
+ * cannot be read. Errors: FORMAT, ARGUMENT (neither a scalar nor an array). */
+assay_status assay_numpy_shape(const assay_pickle_value *made, assay_numpy_dtype *out_dtype,
+                               int *out_rank, int64_t out_dims[ASSAY_TENSOR_RANK_MAX],
+                               assay_error *err) ASSAY_NODISCARD;
+
 /* The scalar (rank 0) or array as a tensor of its own memory, little-endian, row-major.
  * Errors: FORMAT (arguments or sizes that do not fit together), UNSUPPORTED (object arrays; text,
  * record and other dtypes, by name), LIMIT, MEMORY. */
 assay_status assay_numpy_read(const assay_pickle_value *value, assay_tensor *out,
                               assay_error *err) ASSAY_NODISCARD;
+
+#define ASSAY_NUMPY_DIGITS_BYTES 24 /* 2^64 has 20 digits */
+
+/* A numpy scalar as the plain value that it is: *out becomes a BOOL, an INT (a BIGINT, its digits
+ * in the caller's buffer, from 2^63 on), a REAL or a COMPLEX. False for anything else, and for
+ * scalars that assay_numpy_read refuses. */
+bool assay_numpy_scalar_value(const assay_pickle_value *made, assay_pickle_value *out,
+                              char digits[ASSAY_NUMPY_DIGITS_BYTES]);
 
 #endif

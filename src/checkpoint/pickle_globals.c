@@ -39,6 +39,8 @@ static const pattern known[] = {
     {"builtins", "getattr"}, /* only as assay_pickle_globals_init lets it */
     {"_codecs", "encode"},
     {"copyreg", "_reconstructor"},
+    {"argparse", "Namespace"},
+    {"types", "SimpleNamespace"},
     {"pathlib", "*Path"},
     {"pathlib._local", "*Path"},
     {"torch", "Size"},
@@ -96,24 +98,51 @@ static const pattern dangerous[] = {
     {"sys", "*"},
     {"shutil", "*"},
     {"socket", "*"},
+    {"socketserver", "*"},
+    {"SocketServer", "*"},
+    {"select*", "*"},
     {"_socket", "*"},
     {"ssl", "*"},
     {"http*", "*"},
+    {"aiohttp*", "*"},
+    {"xmlrpc*", "*"},
     {"urllib*", "*"},
     {"requests*", "*"},
     {"ftplib", "*"},
     {"smtplib", "*"},
+    {"poplib", "*"},
+    {"imaplib", "*"},
+    {"nntplib", "*"},
+    {"paramiko*", "*"},
     {"telnetlib", "*"},
     {"webbrowser", "*"},
     {"asyncio*", "*"},
     {"multiprocessing*", "*"},
     {"threading", "*"},
+    {"_thread", "*"},
+    {"thread", "*"},
+    {"concurrent*", "*"},
+    {"atexit", "*"},
     {"signal", "*"},
     {"ctypes*", "*"},
     {"_ctypes", "*"},
     {"cffi*", "*"},
     {"importlib*", "*"},
     {"imp", "*"},
+    {"zipimport", "*"},
+    {"zipapp", "*"},
+    {"site", "*"},
+    {"venv*", "*"},
+    {"ensurepip*", "*"},
+    {"distutils*", "*"},
+    {"setuptools*", "*"},
+    {"pkg_resources*", "*"},
+    {"py_compile", "*"},
+    {"compileall", "*"},
+    {"lib2to3*", "*"},
+    {"idlelib*", "*"},
+    {"test.*", "*"},
+    {"_pyrepl*", "*"},
     {"pkgutil", "*"},
     {"pip*", "*"},
     {"runpy", "*"},
@@ -128,10 +157,26 @@ static const pattern dangerous[] = {
     {"doctest", "*"},
     {"pydoc*", "*"},
     {"types", "*"},
-    {"functools", "partial"},
+    {"functools", "*"},
+    {"_functools", "*"},
+    {"itertools", "*map"}, /* Python 2's map, imap and starmap */
+    {"itertools", "*filter"},
     {"operator", "*"},
     {"_operator", "*"},
     {"io", "*"},
+    {"codecs", "*"},
+    {"mmap", "*"},
+    {"fcntl", "*"},
+    {"fileinput", "*"},
+    {"tokenize", "open"},
+    {"glob", "*"},
+    {"logging", "*Handler"},
+    {"logging.handlers", "*"},
+    {"logging.config", "*"},
+    {"gzip", "*"},
+    {"bz2", "*"},
+    {"lzma", "*"},
+    {"dbm*", "*"},
     {"_io", "*"},
     {"pathlib*", "*"},
     {"tempfile", "*"},
@@ -144,6 +189,7 @@ static const pattern dangerous[] = {
     {"dill*", "*"},
     {"cloudpickle*", "*"},
     {"joblib*", "*"},
+    {"yaml*", "*"},
     {"marshal", "*"},
     {"shelve", "*"},
     {"platform", "popen"},
@@ -151,13 +197,35 @@ static const pattern dangerous[] = {
     {"_codecs", "*"},
     {"numpy.testing*", "*"},
     {"numpy.f2py*", "*"},
-    {"numpy", "load"},
+    {"numpy.distutils*", "*"},
+    {"numpy.ctypeslib*", "*"},
+    {"numpy.lib*", "*"},
+    {"numpy", "load*"},
+    {"numpy", "save*"},
+    {"numpy", "fromfile"},
+    {"numpy", "fromregex"},
+    {"numpy", "genfromtxt"},
+    {"numpy", "memmap"},
+    {"numpy", "DataSource"},
+    {"numpy.core.memmap", "*"},
+    {"pandas", "read_*"},
+    {"pandas", "eval"},
+    {"pandas.io*", "*"},
     {"torch", "load"},
+    {"torch", "save"},
+    {"torch", "from_file"},
+    {"*", "load_library"},
     {"torch.hub", "*"},
     {"torch.jit*", "*"},
-    {"torch.serialization", "load"},
+    {"torch.serialization", "*"},
+    {"torch.package*", "*"},
+    {"torch.fx*", "*"},
     {"torch.utils.cpp_extension", "*"},
     {"torch.utils._config_module", "*"},
+    {"torch.utils.collect_env", "*"},
+    {"torch.utils.bottleneck*", "*"},
+    {"torch.utils.data.datapipes*", "*"},
+    {"torch.utils.model_zoo", "*"},
     {"torch.distributed*", "*"},
     {"torch._dynamo*", "*"},
     {"torch._inductor*", "*"},
@@ -202,19 +270,36 @@ static int compare_globals(const void *left, const void *right) {
   return found != 0 ? found : strcmp(a->global.name, b->global.name);
 }
 
+/* True for what getattr was asked for, which is anything. */
+static bool is_from_getattr(const assay_pickle_value *item) {
+  return item->kind == ASSAY_PICKLE_CALL && assay_pickle_is_call(item, "builtins", "getattr");
+}
+
 /* A call that only names a member of a class: getattr(Class, 'MEMBER'). */
 static bool names_a_member(const assay_pickle_value *made) {
   const assay_pickle_call *call = made->call;
-  if (call->kwargs != NULL || call->state != NULL || call->args->items.n != 2) return false;
+  if (call->kwargs != NULL || call->state != NULL || call->args->items.n != 2 ||
+      call->items.n > 0 || call->pairs.n > 0) {
+    return false;
+  }
   const assay_pickle_value *class = call->args->items.at[0], *member = call->args->items.at[1];
   return class->kind == ASSAY_PICKLE_GLOBAL && member->kind == ASSAY_PICKLE_TEXT &&
          assay_pickle_safety_of(class->global.module, class->global.name) != ASSAY_PICKLE_DANGEROUS;
 }
 
+/* What a call would call, by itself or through its first argument (torch/_tensor.py): a member that
+ * getattr named there is a method, pathlib.Path's write_text for one. */
+static bool calls_a_member(const assay_pickle_value *made) {
+  if (is_from_getattr(made->call->callable)) return true;
+  return assay_pickle_is_call(made, "torch._tensor", "_rebuild_from_type_v2") &&
+         made->call->args->items.n > 0 && is_from_getattr(made->call->args->items.at[0]);
+}
+
 static bool getattr_is_harmless(const assay_pickle *pickle) {
   const assay_pickle_value *made = assay_pickle_first(pickle);
   for (; made != NULL; made = made->next) {
-    if (assay_pickle_is_call(made, "builtins", "getattr") && !names_a_member(made)) return false;
+    if (is_from_getattr(made) && !names_a_member(made)) return false;
+    if (made->kind == ASSAY_PICKLE_CALL && calls_a_member(made)) return false;
   }
   return true;
 }

@@ -27,7 +27,8 @@ typedef struct assay_pickle_globals {
 assay_pickle_safety assay_pickle_safety_of(const char *module, const char *name);
 
 /* Every global that the pickle names, reached from its root or not. builtins.getattr is dangerous
- * unless all it does is name a member of a class (how Python 3.11.0 to 3.11.3 write enum members).
+ * unless all it does is name members of classes (how Python 3.11.0 to 3.11.3 write those of enums)
+ * that are not called.
  * Errors: MEMORY. */
 assay_status assay_pickle_globals_init(const assay_pickle *pickle, assay_pickle_globals *out,
                                        assay_error *err) ASSAY_NODISCARD;

@@ -40,6 +40,20 @@ static void judges_globals_by_name(void **state) {
       {"_codecs", "decode", ASSAY_PICKLE_DANGEROUS},
       {"urllib.request", "urlopen", ASSAY_PICKLE_DANGEROUS},
       {"torch.hub", "load", ASSAY_PICKLE_DANGEROUS},
+      {"argparse", "Namespace", ASSAY_PICKLE_KNOWN},
+      {"types", "SimpleNamespace", ASSAY_PICKLE_KNOWN},
+      {"types", "CodeType", ASSAY_PICKLE_DANGEROUS},
+      {"numpy", "memmap", ASSAY_PICKLE_DANGEROUS},
+      {"numpy", "fromfile", ASSAY_PICKLE_DANGEROUS},
+      {"torch.serialization", "_get_layout", ASSAY_PICKLE_KNOWN},
+      {"torch.serialization", "save", ASSAY_PICKLE_DANGEROUS},
+      {"torch.fx.graph_module", "reduce_graph_module", ASSAY_PICKLE_DANGEROUS},
+      {"torch._ops", "load_library", ASSAY_PICKLE_DANGEROUS},
+      {"site", "addsitedir", ASSAY_PICKLE_DANGEROUS},
+      {"logging", "FileHandler", ASSAY_PICKLE_DANGEROUS},
+      {"logging", "getLogger", ASSAY_PICKLE_UNKNOWN},
+      {"itertools", "imap", ASSAY_PICKLE_DANGEROUS},
+      {"itertools", "count", ASSAY_PICKLE_UNKNOWN},
       {"mlpf.conf", "os.system", ASSAY_PICKLE_DANGEROUS},
       {"collections", "OrderedDict.fromkeys", ASSAY_PICKLE_DANGEROUS},
   };
@@ -98,11 +112,41 @@ static void getattr_of_an_enum_member_is_harmless(void **state) {
   assay_pickle_destroy(pickle);
 }
 
+/* Paths and torch's types are known, and have methods that write files: named by getattr they are
+ * nothing yet, called they are. */
+static void getattr_of_what_is_called_is_dangerous(void **state) {
+  (void)state;
+#define TOUCH "cbuiltins\ngetattr\n(cpathlib\nPosixPath\nVtouch\ntR"
+  static const struct {
+    const char *bytes;
+    assay_pickle_safety safety;
+  } rows[] = {
+      {TOUCH ".", ASSAY_PICKLE_KNOWN},
+      {TOUCH "(Vx\ntR.", ASSAY_PICKLE_DANGEROUS},
+      {TOUCH ")\x81.", ASSAY_PICKLE_DANGEROUS},
+      {TOUCH "VX\nVY\ns.", ASSAY_PICKLE_DANGEROUS},
+      {"ctorch._tensor\n_rebuild_from_type_v2\n(" TOUCH "ctorch\nTensor\n(tNtR.",
+       ASSAY_PICKLE_DANGEROUS},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    assay_pickle *pickle = NULL;
+    assay_pickle_globals globals = {0};
+    assay_error err = {0};
+    if (assay_pickle_parse(rows[i].bytes, strlen(rows[i].bytes), NULL, &pickle, &err))
+      fail_msg("%zu: %s", i, err.text);
+    assert_int_equal(assay_pickle_globals_init(pickle, &globals, NULL), ASSAY_OK);
+    if (find(&globals, "getattr")->safety != rows[i].safety) fail_msg("row %zu", i);
+    assay_pickle_globals_reset(&globals);
+    assay_pickle_destroy(pickle);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(judges_globals_by_name),
       cmocka_unit_test(lists_what_a_harmful_pickle_names),
       cmocka_unit_test(getattr_of_an_enum_member_is_harmless),
+      cmocka_unit_test(getattr_of_what_is_called_is_dangerous),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

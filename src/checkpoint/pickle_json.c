@@ -267,31 +267,22 @@ static assay_status put_object(writer *w, const char *key, const value *object,
 /* ---- calls
  * --------------------------------------------------------------------------------------- */
 
-static void put_scalar(writer *w, const char *key, const assay_tensor *tensor) {
-  if (tensor->dtype == ASSAY_DTYPE_BOOL) {
-    assay_json_put_bool(w->b, key, assay_tensor_get_real(tensor, 0) != 0);
-  } else if (tensor->dtype == ASSAY_DTYPE_I64) {
-    assay_json_put_int(w->b, key, *assay_tensor_i64(tensor));
-  } else if (assay_dtype_is_integer(tensor->dtype) &&
-             fabs(assay_tensor_get_real(tensor, 0)) < 0x1p53) {
-    assay_json_put_int(w->b, key, (int64_t)assay_tensor_get_real(tensor, 0));
-  } else {
-    put_real(w, key, assay_tensor_get_real(tensor, 0));
-  }
-}
+static assay_status put_any(writer *w, const char *key, const value *item, assay_error *err);
 
-/* numpy scalars and dtypes; false when call is neither, or not readable. */
-static bool put_numpy(writer *w, const char *key, const value *call) {
+/* numpy scalars and dtypes, where call is one that can be read. */
+static assay_status put_numpy(writer *w, const char *key, const value *call, bool *out_done,
+                              assay_error *err) {
   assay_numpy_dtype dtype;
-  assay_tensor tensor = {0};
+  value scalar;
+  char digits[ASSAY_NUMPY_DIGITS_BYTES];
+  *out_done = true;
   if (assay_numpy_is_dtype(call, &dtype)) {
     assay_json_put_string(w->b, key, dtype.code);
-    return true;
+    return ASSAY_OK;
   }
-  if (!assay_numpy_is_scalar(call) || assay_numpy_read(call, &tensor, /*err=*/NULL)) return false;
-  put_scalar(w, key, &tensor);
-  assay_tensor_reset(&tensor);
-  return true;
+  if (assay_numpy_scalar_value(call, &scalar, digits)) return put_any(w, key, &scalar, err);
+  *out_done = false;
+  return ASSAY_OK;
 }
 
 /* torch.device('cuda', 1) and pathlib paths: their arguments joined by a sign; false for other
@@ -339,7 +330,8 @@ static assay_status put_call(writer *w, const char *key, const value *item, assa
     assay_pickle_text text = {.data = member, .size_bytes = strlen(member)};
     return put_text(w, key, &text, err);
   }
-  if (put_numpy(w, key, item)) return ASSAY_OK;
+  ASSAY_TRY(put_numpy(w, key, item, &done, err));
+  if (done) return ASSAY_OK;
   ASSAY_TRY(put_joined(w, key, item, &done, err));
   if (done) return ASSAY_OK;
   if (enum_integer(item, &integer)) {

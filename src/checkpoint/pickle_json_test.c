@@ -15,6 +15,9 @@
 
 #define BYTES(literal) (literal), sizeof(literal) - 1
 
+/* A numpy scalar's pickle up to its bytes. */
+#define SCALAR(code) "cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(V" code "\nI00\nI01\ntR"
+
 static bool same(const assay_json *a, const assay_json *b) {
   assay_json_kind kind = assay_json_kind_of(a);
   if (kind != assay_json_kind_of(b) || assay_json_len(a) != assay_json_len(b)) return false;
@@ -147,6 +150,13 @@ static void values_become_json(void **state) {
        "{\"a\":1,\"z\":2}"},
       {BYTES("ctorch\ndevice\n(X\4\0\0\0cudaK\1tR."), "\"cuda:1\""},
       {BYTES("ctorch\nfloat16\n."), "\"torch.float16\""},
+      {BYTES(SCALAR("i8") "C\10\1\0\0\0\0\0\0\x40tR."), "4611686018427387905"},
+      {BYTES(SCALAR("u8") "C\10\1\0\0\0\0\0\0\x40tR."), "4611686018427387905"},
+      {BYTES(SCALAR("u8") "C\10\xff\xff\xff\xff\xff\xff\xff\xfftR."), "\"18446744073709551615\""},
+      {BYTES(SCALAR("b1") "C\1\1tR."), "true"},
+      {BYTES(SCALAR("f4") "C\4\0\0\xc0\x3ftR."), "1.5"},
+      {BYTES(SCALAR("f4") "C\4\0\0\xc0\x7ftR."), "\"nan\""},
+      {BYTES(SCALAR("c8") "C\10\0\0\x80\x3f\0\0\0\xc0tR."), "\"1-2j\""},
       {BYTES("N\x85Q."), "{\"persistent\":[null]}"},
       {BYTES("]q\0h\0a."), "[\"...\"]"},
       {BYTES("}q\0X\1\0\0\0ah\0s."), "{\"a\":\"...\"}"},

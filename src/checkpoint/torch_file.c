@@ -20,10 +20,12 @@ static bool has_at(const uint8_t *bytes, size_t size_bytes, size_t at, const cha
   return size_bytes >= at + n && memcmp(bytes + at, text, n) == 0;
 }
 
-/* LONG1 of ten bytes: the magic number as pickles of every protocol from 2 spell it. */
+/* LONG1 of ten bytes: the magic number as pickles of every protocol from 2 spell it; those of
+ * protocols 0 and 1 write its digits. */
 static bool has_legacy_magic(const uint8_t *bytes, size_t size_bytes) {
   static const char magic[] = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
-  return has_at(bytes, size_bytes, 2, magic, 12) || has_at(bytes, size_bytes, 11, magic, 12);
+  static const char digits[] = "L119547037146038801333356L\n.";
+  return has_at(bytes, size_bytes, 0, digits, sizeof digits - 1) || has_at(bytes, size_bytes, 2, magic, 12) || has_at(bytes, size_bytes, 11, magic, 12);
 }
 
 assay_checkpoint_kind assay_checkpoint_kind_of(const void *bytes, size_t size_bytes) {
@@ -31,9 +33,8 @@ assay_checkpoint_kind assay_checkpoint_kind_of(const void *bytes, size_t size_by
   if (has_at(p, size_bytes, 0, "PK\3\4", 4)) return ASSAY_CHECKPOINT_ZIP;
   if (has_at(p, size_bytes, 0, "version https://git-lfs", 23)) return ASSAY_CHECKPOINT_LFS_POINTER;
   if (has_at(p, size_bytes, 257, "ustar", 5)) return ASSAY_CHECKPOINT_TAR;
-  if (size_bytes >= 2 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5) {
-    return has_legacy_magic(p, size_bytes) ? ASSAY_CHECKPOINT_LEGACY : ASSAY_CHECKPOINT_PICKLE;
-  }
+  if (has_legacy_magic(p, size_bytes)) return ASSAY_CHECKPOINT_LEGACY;
+  if (size_bytes >= 2 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5) return ASSAY_CHECKPOINT_PICKLE;
   if (has_at(p, size_bytes, 5, "\0\0\0{", 4)) return ASSAY_CHECKPOINT_SAFETENSORS;
   return ASSAY_CHECKPOINT_OTHER;
 }
