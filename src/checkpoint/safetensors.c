@@ -26,14 +26,24 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-    {"BOOL", ASSAY_DTYPE_BOOL, 1},    {"U8", ASSAY_DTYPE_U8, 1},
-    {"I8", ASSAY_DTYPE_I8, 1},        {"F8_E5M2", ASSAY_DTYPE_NONE, 1},
-    {"F8_E4M3", ASSAY_DTYPE_NONE, 1}, {"F8_E8M0", ASSAY_DTYPE_NONE, 1},
-    {"I16", ASSAY_DTYPE_I16, 2},      {"U16", ASSAY_DTYPE_U16, 2},
-    {"F16", ASSAY_DTYPE_F16, 2},      {"BF16", ASSAY_DTYPE_BF16, 2},
-    {"I32", ASSAY_DTYPE_I32, 4},      {"U32", ASSAY_DTYPE_U32, 4},
-    {"F32", ASSAY_DTYPE_F32, 4},      {"C64", ASSAY_DTYPE_C64, 8},
-    {"F64", ASSAY_DTYPE_F64, 8},      {"I64", ASSAY_DTYPE_I64, 8},
+    {"BOOL", ASSAY_DTYPE_BOOL, 1},
+    {"U8", ASSAY_DTYPE_U8, 1},
+    {"I8", ASSAY_DTYPE_I8, 1},
+    {"F8_E5M2", ASSAY_DTYPE_NONE, 1},
+    {"F8_E4M3", ASSAY_DTYPE_NONE, 1},
+    {"F8_E8M0", ASSAY_DTYPE_NONE, 1},
+    {"F8_E4M3FNUZ", ASSAY_DTYPE_NONE, 1},
+    {"F8_E5M2FNUZ", ASSAY_DTYPE_NONE, 1},
+    {"I16", ASSAY_DTYPE_I16, 2},
+    {"U16", ASSAY_DTYPE_U16, 2},
+    {"F16", ASSAY_DTYPE_F16, 2},
+    {"BF16", ASSAY_DTYPE_BF16, 2},
+    {"I32", ASSAY_DTYPE_I32, 4},
+    {"U32", ASSAY_DTYPE_U32, 4},
+    {"F32", ASSAY_DTYPE_F32, 4},
+    {"C64", ASSAY_DTYPE_C64, 8},
+    {"F64", ASSAY_DTYPE_F64, 8},
+    {"I64", ASSAY_DTYPE_I64, 8},
     {"U64", ASSAY_DTYPE_U64, 8},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };

@@ -123,6 +123,9 @@ static const struct {
      ASSAY_E_FORMAT, "elements of F32 in 4 bytes"},
     {"{\"a\":{\"dtype\":\"F4\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, ASSAY_E_UNSUPPORTED,
      "tensor 'a': unknown dtype 'F4'"},
+    {"{\"a\":{\"dtype\":\"F8_E4M3FNUZ\",\"shape\":[1],\"data_offsets\":[0,1]},"
+     "\"b\":{\"dtype\":\"F8_E5M2FNUZ\",\"shape\":[2],\"data_offsets\":[1,3]}}",
+     3, ASSAY_OK, ""},
     {"{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 4, ASSAY_E_FORMAT, "dtype"},
     {"{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 4, ASSAY_E_FORMAT, "shape"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, ASSAY_E_FORMAT, "data_offsets"},

@@ -344,6 +344,8 @@ static void summarise(assay_mlpf_differences *out) {
   }
 }
 
+#define PREFIX_BYTES 64
+
 /* --- causes
  * ------------------------------------------------------------------------------------------ */
 
@@ -400,11 +402,35 @@ static size_t list_facts(const comparison *c, char *out, size_t out_bytes) {
   return n;
 }
 
+static bool has_all_behind(const comparison *c, const char *prefix) {
+  for (size_t i = 0; i < c->params->n; i++) {
+    char name[PREFIX_BYTES + sizeof c->params->items[i].name];
+    snprintf(name, sizeof name, "%s%s", prefix, c->params->items[i].name);
+    if (assay_tensor_map_find(c->weights, name) == NULL) return false;
+  }
+  return true;
+}
+
+/* What stands in front of all names of this model, where it was a part of something larger. */
+static bool find_prefix(const comparison *c, char out[PREFIX_BYTES]) {
+  const char *name = c->params->items[0].name;
+  for (size_t i = 0; i < c->weights->n; i++) {
+    const char *found = c->weights->items[i].name;
+    if (!assay_text_has_suffix(found, name)) continue;
+    const size_t n = strlen(found) - strlen(name);
+    if (n == 0 || n >= PREFIX_BYTES || found[n - 1] != '.') continue;
+    snprintf(out, PREFIX_BYTES, "%.*s", (int)n, found);
+    if (has_all_behind(c, out)) return true;
+  }
+  return false;
+}
+
 static void guess(comparison *c) {
   const assay_mlpf_differences *d = c->out;
   char *out = c->out->cause;
   const size_t size = sizeof c->out->cause;
   const char *other = other_model(c->weights);
+  char prefix[PREFIX_BYTES], safe[2 * PREFIX_BYTES];
   const size_t wrapped = count_with(c->weights, "module.") + count_with(c->weights, "_orig_mod.");
   if (other != NULL) {
     snprintf(out, size, "these are weights of %s, which assay does not export", other);
@@ -421,6 +447,12 @@ static void guess(comparison *c) {
     snprintf(out, size, "the training diverged, or the file is damaged");
   } else if (list_facts(c, out, size) > 0) {
     return;
+  } else if (find_prefix(c, prefix)) {
+    assay_text_printable(prefix, safe, sizeof safe);
+    snprintf(out, size,
+             "all names of this model are there behind '%s': it was saved as a part of something "
+             "larger; save that part's own state_dict()",
+             safe);
   } else if (d->by_kind[ASSAY_MLPF_MISSING] == c->params->n) {
     snprintf(out, size, "no name is of this model: it is the state dict of something else");
   } else if (d->by_kind[ASSAY_MLPF_MISSING] > 0 &&

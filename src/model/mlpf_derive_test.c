@@ -172,6 +172,28 @@ static void every_difference_is_listed_with_its_cause(void **state) {
   }
 }
 
+/* As Lightning and other wrappers save it. */
+static void a_model_inside_of_another_one_is_told_by_its_prefix(void **state) {
+  (void)state;
+  assay_mlpf_config config;
+  assay_tensor_map weights = {0}, inside = {0};
+  assay_mlpf_differences d = {0};
+  assay_error err = {0};
+  parse(configs[0], &config);
+  make_weights(&config, &weights);
+  for (size_t i = 0; i < weights.n; i++) {
+    char name[256];
+    snprintf(name, sizeof name, "net.model.%s", weights.items[i].name);
+    assert_int_equal(assay_tensor_map_add(&inside, name, &weights.items[i].tensor, &err), ASSAY_OK);
+  }
+  assert_int_equal(assay_mlpf_compare(&config, &inside, &d, &err), ASSAY_OK);
+  assert_int_equal(d.by_kind[ASSAY_MLPF_MISSING], inside.n);
+  assert_non_null(strstr(d.cause, "behind 'net.model.'"));
+  assay_mlpf_differences_reset(&d);
+  assay_tensor_map_reset(&weights);
+  assay_tensor_map_reset(&inside);
+}
+
 static void weights_that_are_not_finite_are_refused(void **state) {
   (void)state;
   assay_mlpf_config config;
@@ -215,6 +237,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(weights_tell_what_their_configuration_says),
       cmocka_unit_test(every_difference_is_listed_with_its_cause),
+      cmocka_unit_test(a_model_inside_of_another_one_is_told_by_its_prefix),
       cmocka_unit_test(weights_that_are_not_finite_are_refused),
       cmocka_unit_test(survives_the_end_of_memory),
   };
