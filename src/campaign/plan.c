@@ -418,11 +418,14 @@ static size_t count_matches(const assay_plan *plan, const char *glob) {
 
 static assay_status check_globs(const assay_plan *plan, const char *option,
                                 const char *const *globs, size_t n, assay_error *err) {
+  const char *first[4] = {"", "", "", ""};
+  if (plan->n_runs > 0) run_names(plan, &plan->runs[0], first);
   for (size_t i = 0; i < n; i++)
     if (count_matches(plan, globs[i]) == 0)
       return assay_fail(err, ASSAY_E_ARGUMENT,
-                        "%s '%s' matches no run; runs are named <runtime>/<bundle>/<case>/<mode>",
-                        option, globs[i]);
+                        "%s '%s' matches no run; they are named <runtime>/<bundle>/<case>/<mode>, "
+                        "the first is '%s/%s/%s/%s'",
+                        option, globs[i], first[0], first[1], first[2], first[3]);
   return ASSAY_OK;
 }
 
