@@ -496,8 +496,8 @@ static assay_status merge(merging *m, const char *const *paths, size_t n, assay_
 assay_status assay_merge_packages(const char *const *paths, size_t n, const char *out_path,
                                   assay_error *err) {
   merging m = {.out_path = out_path};
-  if (n < 2 || n > ASSAY_MERGE_MAX)
-    return assay_fail(err, ASSAY_E_ARGUMENT, "expected 2 to %d packages to merge, found %zu",
+  if (n == 0 || n > ASSAY_MERGE_MAX)
+    return assay_fail(err, ASSAY_E_ARGUMENT, "expected 1 to %d packages to merge, found %zu",
                       ASSAY_MERGE_MAX, n);
   assay_status st = merge(&m, paths, n, err);
   for (size_t i = 0; i < m.n_sources; i++) {

@@ -7,9 +7,9 @@
 
 #include "base/status.h"
 
-#define ASSAY_MERGE_MAX 256
+#define ASSAY_MERGE_MAX 4096
 
-/* Merges finished packages [n >= 2], none of whose bytes changed, into the new folder out_path.
+/* Merges finished packages [n >= 1], none of whose bytes changed, into the new folder out_path.
  * They must have asked the same: settings, bundles by their manifests' SHA-256, matrix and campaign
  * file.
  *

@@ -57,11 +57,18 @@ int assay_cmd_import(int argc, char **argv);
 int assay_cmd_inspect(int argc, char **argv);
 int assay_cmd_doctor(int argc, char **argv);
 int assay_cmd_run(int argc, char **argv);
+int assay_cmd_batch(int argc, char **argv);
 int assay_cmd_compare(int argc, char **argv);
 int assay_cmd_diagnose(int argc, char **argv);
 int assay_cmd_worker(int argc, char **argv);
 int assay_cmd_report(int argc, char **argv);
 int assay_cmd_verify(int argc, char **argv);
 int assay_cmd_fusion(int argc, char **argv);
+
+/* Parts of 'run' that 'batch' stands on. Whether it takes these words beside a campaign file and a
+ * package; otherwise false, *out_exit, and what it says of them. The exit status of --merge. */
+bool assay_cmd_run_takes(const char *campaign, const char *const *words, size_t n,
+                         int *out_exit) ASSAY_NODISCARD;
+int assay_cmd_run_merge(const char *const *packages, size_t n, const char *out_path);
 
 #endif

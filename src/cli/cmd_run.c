@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/text.h"
 #include "campaign/campaign.h"
 #include "campaign/merge.h"
@@ -197,6 +198,8 @@ static error_t check_source(const arguments *a, struct argp_state *state) {
     return assay_cli_usage(state, "--bundle is needed: a folder that 'assay export' makes");
   if (n_sources > 1)
     return assay_cli_usage(state, "of --bundle, --campaign and --merge one is enough");
+  if (a->merge.n == 1)
+    return assay_cli_usage(state, "--merge is given twice or more: one package is whole already");
   if (a->runtimes.n > 0 && a->bundles.n == 0)
     return assay_cli_usage(state, "--runtime would have no effect: %s says what runs where",
                            a->merge.n > 0 ? "--merge" : "--campaign");
@@ -275,13 +278,12 @@ static assay_status print_table(const char *package, const assay_view *view, ass
   return st;
 }
 
-static int print_end(const arguments *a, const assay_campaign_summary *summary) {
+static int print_end(const char *package, bool json, const assay_campaign_summary *summary) {
   assay_view view = {0};
   assay_error err = {0};
-  const char *package = a->spec.package_path;
   if (assay_checked_view_open(package, &view, &err)) return assay_cli_fail("run", &err);
   assay_status st = ASSAY_OK;
-  if (a->json)
+  if (json)
     print_json(package, summary, &view);
   else
     st = print_table(package, &view, &err);
@@ -353,16 +355,51 @@ static int run(arguments *a, int argc, char **argv) {
   assay_free(command);
   if (assay_stop_asked(NULL) && (st || summary.was_cancelled))
     return assay_progress_say_stopped("run", spec->package_path, argc, argv);
-  return st ? assay_cli_fail("run", &err) : print_end(a, &summary);
+  return st ? assay_cli_fail("run", &err) : print_end(spec->package_path, a->json, &summary);
+}
+
+static void release(arguments *a) {
+  for (size_t i = 0; i < a->n_tolerances; i++) assay_free(a->tolerances[i].head);
+  assay_campaign_file_reset(&a->file);
+  assay_free(a);
+}
+
+bool assay_cmd_run_takes(const char *campaign, const char *const *words, size_t n, int *out_exit) {
+  static const char package[] = "package";
+  const char *const before[] = {"run", "--campaign", campaign, "-o", package};
+  arguments *a = assay_alloc(sizeof *a);
+  char **argv = assay_alloc_array(N_OF(before) + n + 1, sizeof *argv);
+  *out_exit = ASSAY_EXIT_FAULT;
+  bool taken = a != NULL && argv != NULL;
+  if (taken) {
+    /* argp moves words, and writes to none. */
+    for (size_t i = 0; i < N_OF(before); i++) argv[i] = (char *)(uintptr_t)before[i];
+    for (size_t i = 0; i < n; i++) argv[N_OF(before) + i] = (char *)(uintptr_t)words[i];
+    taken = assay_cli_parse("run", &argp, (int)(N_OF(before) + n), argv, a, out_exit);
+  }
+  if (taken && (a->only.n > 0 || a->bundles_path != NULL || a->json ||
+                a->campaign_path != campaign || a->spec.package_path != package)) {
+    fputs("assay batch: --campaign, --bundles, -o, --only and --json are each job's own: not after "
+          "--\n",
+          stderr);
+    *out_exit = ASSAY_EXIT_USAGE;
+    taken = false;
+  }
+  if (a != NULL) release(a);
+  assay_free(argv);
+  return taken;
 }
 
 /* The gate's word over a merged package is that over any other. */
-static int merge(const arguments *a) {
-  assay_campaign_summary summary = {0};
+static int merge(const char *const *packages, size_t n, const char *out_path, bool json) {
+  const assay_campaign_summary summary = {0};
   assay_error err = {0};
-  if (assay_merge_packages(a->merge.items, a->merge.n, a->spec.package_path, &err))
-    return assay_cli_fail("run", &err);
-  return print_end(a, &summary);
+  if (assay_merge_packages(packages, n, out_path, &err)) return assay_cli_fail("run", &err);
+  return print_end(out_path, json, &summary);
+}
+
+int assay_cmd_run_merge(const char *const *packages, size_t n, const char *out_path) {
+  return merge(packages, n, out_path, /*json=*/false);
 }
 
 int assay_cmd_run(int argc, char **argv) {
@@ -371,9 +408,8 @@ int assay_cmd_run(int argc, char **argv) {
   if (a == NULL) return ASSAY_EXIT_FAULT;
   a->spec.warmup = -1;
   if (assay_cli_parse("run", &argp, argc, argv, a, &exit_status))
-    exit_status = a->merge.n > 0 ? merge(a) : run(a, argc, argv);
-  for (size_t i = 0; i < a->n_tolerances; i++) assay_free(a->tolerances[i].head);
-  assay_campaign_file_reset(&a->file);
-  assay_free(a);
+    exit_status = a->merge.n > 0 ? merge(a->merge.items, a->merge.n, a->spec.package_path, a->json)
+                                 : run(a, argc, argv);
+  release(a);
   return exit_status;
 }

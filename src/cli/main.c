@@ -22,6 +22,7 @@ static const command commands[] = {
     {"inspect", "say what a file is and what is in it", assay_cmd_inspect},
     {"doctor", "say which runtimes, providers and devices are here", assay_cmd_doctor},
     {"run", "run a campaign: every case on every runtime, timed and placed", assay_cmd_run},
+    {"batch", "the same campaign as a job array of a batch system", assay_cmd_batch},
     {"compare", "every case twice with one thing changed, and how far apart they are",
      assay_cmd_compare},
     {"diagnose", "which block a run parts from its reference in, and likely why",

@@ -376,8 +376,9 @@ static const item *fused_product(const deriving *d, assay_verify_span name) {
 /* The one MatMul of the model that computes a value; NULL when none does, or several bodies have
  * one. */
 static const item *product_of(const deriving *d, assay_verify_span value) {
-  const item key = {.provider = value}, *end = d->products + d->n_products;
+  const item key = {.provider = value};
   if (value.at == NULL || d->n_products == 0) return NULL;
+  const item *end = d->products + d->n_products;
   const item *one = bsearch(&key, d->products, d->n_products, sizeof(item), by_output);
   if (one == NULL) return NULL;
   bool again = (one > d->products && by_output(one - 1, one) == 0) ||
