@@ -408,7 +408,9 @@ static assay_status read_events(const assay_export_spec *spec, const bundle_case
                                &out->mask, out->source, sizeof out->source, &out->origin,
                                &out->counts, err));
   ASSAY_TRY(check_shape(&spec->config, out->x.dims[0], out->x.dims[1], ASSAY_E_ARGUMENT, err));
-  return check_rows(&out->x, &out->mask, err);
+  const assay_status st = check_rows(&out->x, &out->mask, err);
+  if (st) assay_error_in(err, "case '%s' (%s)", one->name, out->source);
+  return st;
 }
 
 /* A mask that is told as a count of valid elements must begin with them. */

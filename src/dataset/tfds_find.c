@@ -87,38 +87,35 @@ static void snake_case(const char *text, char *out) {
   *out = '\0';
 }
 
-static assay_status fail_grammar(const char *text, const char *what, assay_error *err) {
+static assay_status fail_grammar(const char *what, assay_error *err) {
   return assay_fail(err, ASSAY_E_ARGUMENT,
-                    "dataset '%s': %s; expected NAME[/CONFIG][:VERSION], such as "
-                    "'my_data/small:1.0.0'",
-                    text, what);
+                    "%s; expected NAME[/CONFIG][:VERSION], such as 'my_data/small:1.0.0'", what);
 }
 
 static assay_status parse_name(const char *text, wanted *out, assay_error *err) {
   char copy[NAME_MAX_BYTES + 1];
   int64_t parts[VERSION_PARTS];
   wanted w = {0};
-  if (strlen(text) > NAME_MAX_BYTES) return fail_grammar(text, "it is too long", err);
+  if (strlen(text) > NAME_MAX_BYTES) return fail_grammar("it is too long", err);
   snprintf(copy, sizeof copy, "%s", text);
   if (strchr(copy, '=') != NULL)
-    return assay_fail(err, ASSAY_E_UNSUPPORTED, "dataset '%s': assay takes no builder arguments",
-                      text);
+    return assay_fail(err, ASSAY_E_UNSUPPORTED, "assay takes no builder arguments");
   char *version = strchr(copy, ':');
   if (version != NULL) {
     *version++ = '\0';
     if (!parse_version(version, /*may_be_any=*/true, parts))
-      return fail_grammar(text, "the version must be three numbers or '*'", err);
+      return fail_grammar("the version must be three numbers, with '*' for any: 1.*.*", err);
     snprintf(w.version, sizeof w.version, "%s", version);
   }
   char *config = strchr(copy, '/');
   if (config != NULL) {
     *config++ = '\0';
     if (!is_config(config))
-      return fail_grammar(text, "the config may hold letters, digits and _ + . - only", err);
+      return fail_grammar("the config may hold letters, digits and _ + . - only", err);
     snprintf(w.config, sizeof w.config, "%s", config);
   }
   if (!is_name(copy))
-    return fail_grammar(text, "the name must be letters, digits and '_', a letter first", err);
+    return fail_grammar("the name must be letters, digits and '_', a letter first", err);
   snake_case(copy, w.name);
   *out = w;
   return ASSAY_OK;

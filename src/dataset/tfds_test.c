@@ -382,6 +382,7 @@ static void finds_datasets_by_name_config_and_version(void **state) {
       {"plain:1.0", NULL, ASSAY_E_ARGUMENT, "version"},
       {"plain:1.0.0.0", NULL, ASSAY_E_ARGUMENT, "version"},
       {"plain:1.0.x", NULL, ASSAY_E_ARGUMENT, "version"},
+      {"plain:*", NULL, ASSAY_E_ARGUMENT, "with '*' for any: 1.*.*"},
       {"ns:plain/a:1.0.0", NULL, ASSAY_E_ARGUMENT, "version"},
       {"plain/a=1", NULL, ASSAY_E_UNSUPPORTED, "builder arguments"},
   };
