@@ -76,4 +76,4 @@ fuzz: deps
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 clean:
-	rm -rf build build-san build-clang build-fuzz $(DEMO) $(CAMPAIGN) campaign-forms chaos-failed check-device check-migraphx page-check
+	rm -rf build build-san build-gcc build-fuzz $(DEMO) $(CAMPAIGN) campaign-forms chaos-failed check-device check-migraphx page-check

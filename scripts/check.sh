@@ -11,8 +11,9 @@ export ASSAY_ORT="$ort" ORT_DISABLE_TELEMETRY=1 ASSAY_PYTHON="$PWD/deps/venv/bin
 export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 
-scripts/build.sh build-san -Db_sanitize=address,undefined -Dwerror=true
-CC=clang scripts/build.sh build-clang -Dwerror=true # no warnings with either compiler
+# No warnings with either compiler; clang's sanitizer sees offsets to null pointers, too.
+CC=clang scripts/build.sh build-san -Db_sanitize=address,undefined -Db_lundef=false -Dwerror=true
+CC=gcc scripts/build.sh build-gcc -Dwerror=true
 scripts/build.sh build
 
 failed=0

@@ -18,6 +18,7 @@ for name in "$@"; do
     exit 2
   }
 done
+export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 # a report is a finding, too
 for target in $targets; do
   name=$(basename "$target" _fuzz)
   case " $* " in "  " | *" $name "*) ;; *) continue ;; esac

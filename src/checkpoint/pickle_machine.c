@@ -94,13 +94,16 @@ static assay_status grow(void **array, size_t *cap, size_t elem_bytes, size_t ma
   return ASSAY_OK;
 }
 
+static assay_status grow_stack(machine *m, assay_error *err) {
+  void *stack = m->stack;
+  ASSAY_TRY(grow(&stack, &m->cap_stack, sizeof *m->stack, m->doc->limits.max_stack,
+                 "values on the stack", err));
+  m->stack = stack;
+  return ASSAY_OK;
+}
+
 static assay_status push(machine *m, value *item, assay_error *err) {
-  if (m->n_stack == m->cap_stack) {
-    void *stack = m->stack;
-    ASSAY_TRY(grow(&stack, &m->cap_stack, sizeof *m->stack, m->doc->limits.max_stack,
-                   "values on the stack", err));
-    m->stack = stack;
-  }
+  if (m->n_stack == m->cap_stack) ASSAY_TRY(grow_stack(m, err));
   m->stack[m->n_stack++] = item;
   return ASSAY_OK;
 }
@@ -214,6 +217,7 @@ static assay_status run_mark(machine *m, const opcode *op, assay_error *err) {
         grow(&marks, &m->cap_marks, sizeof *m->marks, m->doc->limits.max_marks, "open marks", err));
     m->marks = marks;
   }
+  if (m->stack == NULL) ASSAY_TRY(grow_stack(m, err)); /* what a mark takes has a place, if empty */
   m->marks[m->n_marks++] = m->n_stack;
   return ASSAY_OK;
 }

@@ -387,9 +387,9 @@ void assay_verify_numbers_tolerance(const assay_package *package, const assay_ma
   *out_atol = head->atol;
   *out_rtol = head->rtol;
   *out_asked = false;
-  const assay_package_tolerance *all = package->tolerances, *end = all + package->n_tolerances;
   for (int own = 0; own < 2; own++) /* a head's own ones win */
-    for (const assay_package_tolerance *t = all; t < end; t++) {
+    for (size_t i = 0; i < package->n_tolerances; i++) {
+      const assay_package_tolerance *t = &package->tolerances[i];
       if (own ? t->head == NULL || strcmp(t->head, head->name) != 0 : t->head != NULL) continue;
       if (t->has_atol) *out_atol = t->atol;
       if (t->has_rtol) *out_rtol = t->rtol;
