@@ -301,28 +301,28 @@ static bool is_absent_or_null(const assay_json *object, const char *key) {
   return value == NULL || assay_json_kind_of(value) == ASSAY_JSON_NULL;
 }
 
-/* model.attention */
-static assay_status read_attention(const assay_json *sub, assay_mlpf_config *config,
-                                   assay_error *err) {
-  static const char *const KEYS[] = {"num_convs",
-                                     "dropout_ff",
-                                     "activation",
-                                     "layernorm",
-                                     "num_heads",
-                                     "head_dim",
-                                     "attention_type",
-                                     "dropout_conv_reg_mha",
-                                     "dropout_conv_reg_ff",
-                                     "dropout_conv_id_mha",
-                                     "dropout_conv_id_ff",
-                                     "use_pre_layernorm",
-                                     "use_jagged_attention",
-                                     "use_flash_attn_varlen",
-                                     "export_onnx_fused",
-                                     "save_attention"};
+static const char *const ATTENTION_KEYS[] = {"num_convs",
+                                             "dropout_ff",
+                                             "activation",
+                                             "layernorm",
+                                             "num_heads",
+                                             "head_dim",
+                                             "attention_type",
+                                             "dropout_conv_reg_mha",
+                                             "dropout_conv_reg_ff",
+                                             "dropout_conv_id_mha",
+                                             "dropout_conv_id_ff",
+                                             "use_pre_layernorm",
+                                             "use_jagged_attention",
+                                             "use_flash_attn_varlen",
+                                             "export_onnx_fused",
+                                             "save_attention"};
+
+/* The members of ATTENTION_KEYS, whatever else stands beside them. */
+static assay_status read_attention_fields(const assay_json *sub, assay_mlpf_config *config,
+                                          assay_error *err) {
   static const char *const DROPOUTS[] = {"dropout_ff", "dropout_conv_reg_mha",
                                          "dropout_conv_reg_ff", "dropout_conv_id_ff"};
-  ASSAY_TRY(assay_json_only_keys(sub, KEYS, N_OF(KEYS), err));
   ASSAY_TRY(get_int(sub, "num_convs", 0, LAYERS_MAX, &config->num_convs, err));
   ASSAY_TRY(get_int(sub, "num_heads", 1, DIM_MAX, &config->num_heads, err));
   ASSAY_TRY(get_int(sub, "head_dim", 1, DIM_MAX, &config->head_dim, err));
@@ -342,6 +342,13 @@ static assay_status read_attention(const assay_json *sub, assay_mlpf_config *con
         "too, so its outputs are random; only 0 can be exported",
         dropout);
   return ASSAY_OK;
+}
+
+/* model.attention */
+static assay_status read_attention(const assay_json *sub, assay_mlpf_config *config,
+                                   assay_error *err) {
+  ASSAY_TRY(assay_json_only_keys(sub, ATTENTION_KEYS, N_OF(ATTENTION_KEYS), err));
+  return read_attention_fields(sub, config, err);
 }
 
 /* model.heptv2 */
@@ -622,11 +629,74 @@ static const char *const TOP_KEYS[] = {
     /* ours */
     "key_mask", "phi"};
 
+/* --- the form before March 2026
+ * ---------------------------------------------------------------------- */
+
+/* Members of the flat dict that model_kwargs.pkl was before it became a tree: the arguments of the
+ * model's constructor (torch_checkpoint.md 10 (a)), and the fields of the attention model. */
+static const char *const FLAT_KEYS[] = {"conv_type",
+                                        "input_dim",
+                                        "num_classes",
+                                        "elemtypes_nonzero",
+                                        "pt_mode",
+                                        "eta_mode",
+                                        "sin_phi_mode",
+                                        "cos_phi_mode",
+                                        "energy_mode",
+                                        "input_encoding",
+                                        "learned_representation_mode"};
+
+static bool is_flat(const assay_json *tree) {
+  return assay_json_get(tree, "model") == NULL && assay_json_get(tree, "conv_type") != NULL &&
+         assay_json_get(tree, "input_encoding") != NULL;
+}
+
+/* Defaults changed since: what they were then is not known, so what decides must be there. */
+static assay_status need_flat_keys(const assay_json *tree, assay_error *err) {
+  static const char *const NEEDED[] = {"num_convs", "num_heads", "head_dim", "activation"};
+  for (size_t i = 0; i < N_OF(FLAT_KEYS) + N_OF(NEEDED); i++) {
+    const char *key = i < N_OF(FLAT_KEYS) ? FLAT_KEYS[i] : NEEDED[i - N_OF(FLAT_KEYS)];
+    if (assay_json_get(tree, key) == NULL)
+      return assay_fail(err, ASSAY_E_FORMAT,
+                        "'%s' is absent: a configuration of the form before March 2026 (without "
+                        "'model') must hold it",
+                        key);
+  }
+  return ASSAY_OK;
+}
+
+/* Its models had two backbones and no task queries (models.md C.2); HEPTv2 came later. */
+static assay_status read_flat(const assay_json *tree, const char *arch, assay_mlpf_config *config,
+                              assay_error *err) {
+  const char *known[N_OF(FLAT_KEYS) + N_OF(ATTENTION_KEYS)];
+  assay_mlpf_arch which = ASSAY_MLPF_ATTENTION;
+  ASSAY_TRY(read_arch(tree, tree, arch, &which, err));
+  if (which != ASSAY_MLPF_ATTENTION)
+    return assay_fail(err, ASSAY_E_FORMAT,
+                      "'conv_type' is '%s', which no configuration of the form before March 2026 "
+                      "(without 'model') had",
+                      ARCH_NAMES[which]);
+  memcpy(known, FLAT_KEYS, sizeof FLAT_KEYS);
+  memcpy(known + N_OF(FLAT_KEYS), ATTENTION_KEYS, sizeof ATTENTION_KEYS);
+  ASSAY_TRY(assay_json_only_keys(tree, known, N_OF(known), err));
+  ASSAY_TRY(need_flat_keys(tree, err));
+  take_defaults(which, config);
+  config->backbone_mode = ASSAY_MLPF_BACKBONE_SPLIT;
+  config->task_queries = false;
+  ASSAY_TRY(read_dataset(tree, config, err));
+  ASSAY_TRY(read_model_fields(tree, config, err));
+  return read_attention_fields(tree, config, err);
+}
+
+/* --- the whole
+ * --------------------------------------------------------------------------------------- */
+
 static assay_status read_tree(const assay_json *tree, const char *arch, assay_mlpf_config *config,
                               assay_error *err) {
   if (assay_json_kind_of(tree) != ASSAY_JSON_OBJECT)
     return assay_fail(err, ASSAY_E_FORMAT, "expected an object, found %s",
                       assay_json_kind_name(assay_json_kind_of(tree)));
+  if (is_flat(tree)) return read_flat(tree, arch, config, err);
   ASSAY_TRY(assay_json_only_keys(tree, TOP_KEYS, N_OF(TOP_KEYS), err));
   const assay_json *model = NULL;
   ASSAY_TRY(assay_json_need_object(tree, "model", &model, err));

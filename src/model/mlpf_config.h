@@ -117,8 +117,9 @@ assay_status assay_mlpf_config_init_preset(const char *arch, const char *preset,
  * or contradictory ones refused by name; out-of-scope ones refused by name with the reason. Absent
  * fields take their defaults, but the sub-configuration of the model's type must be there ({} will
  * do). `dataset` gives F, C and T, which may also be written and must then agree; without a
- * dataset, or with one that assay has no numbers for, all three must be written. arch  may be NULL
- * (the tree says) or must agree with the tree Errors: FORMAT, UNSUPPORTED. */
+ * dataset, or with one that assay has no numbers for, all three must be written. The flat dict that
+ * model_kwargs.pkl was before March 2026 is read, too: a split backbone without task queries. arch
+ * may be NULL (the tree says) or must agree with the tree Errors: FORMAT, UNSUPPORTED. */
 assay_status assay_mlpf_config_parse(const assay_json *tree, const char *arch,
                                      assay_mlpf_config *out, assay_error *err) ASSAY_NODISCARD;
 

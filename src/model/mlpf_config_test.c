@@ -226,6 +226,47 @@ static void refuses_by_name_what_it_cannot_take(void **state) {
   }
 }
 
+#define FLAT                                                                                       \
+  "\"input_dim\":55,\"num_classes\":8,\"elemtypes_nonzero\":[1,4,5,6,8,9,10,11],"                  \
+  "\"input_encoding\":\"split\",\"eta_mode\":\"linear\",\"sin_phi_mode\":\"linear\","              \
+  "\"cos_phi_mode\":\"linear\",\"energy_mode\":\"direct-elemtype-split\",\"num_convs\":3,"         \
+  "\"learned_representation_mode\":\"last\",\"dropout_ff\":0.0,\"dropout_conv_id_mha\":0.0,"       \
+  "\"activation\":\"relu\",\"head_dim\":32,\"attention_type\":\"flash\",\"use_pre_layernorm\":"    \
+  "true"
+
+static void the_flat_form_of_older_trainings_has_two_backbones(void **state) {
+  (void)state;
+  assay_error err = {0};
+  assay_mlpf_config c;
+  static const struct {
+    const char *text, *says;
+  } rows[] = {
+      {"{\"conv_type\":\"attention\"," FLAT ",\"num_heads\":32}", "'pt_mode' is absent"},
+      {"{\"conv_type\":\"attention\"," FLAT ",\"pt_mode\":\"linear\"}", "'num_heads' is absent"},
+      {"{\"conv_type\":\"attention\"," FLAT ",\"num_heads\":32,\"pt_mod\":\"linear\"}",
+       "'pt_mode'"},
+      {"{\"conv_type\":\"heptv2\"," FLAT ",\"num_heads\":32,\"pt_mode\":\"linear\"}", "heptv2"},
+      {"{\"conv_type\":\"gnnlsh\"," FLAT ",\"num_heads\":32,\"pt_mode\":\"linear\"}", "gnnlsh"},
+  };
+  for (size_t i = 0; i < N_OF(rows); i++) {
+    assay_error refused = {0};
+    assert_int_not_equal(parse_text(rows[i].text, NULL, &c, &refused), ASSAY_OK);
+    if (strstr(refused.text, rows[i].says) == NULL) fail_msg("%zu: %s", i, refused.text);
+  }
+  if (parse_text("{\"conv_type\":\"attention\"," FLAT
+                 ",\"num_heads\":32,\"pt_mode\":\"direct-elemtype\"}",
+                 NULL, &c, &err))
+    fail_msg("%s", err.text);
+  assert_int_equal(c.backbone_mode, ASSAY_MLPF_BACKBONE_SPLIT);
+  assert_false(c.task_queries);
+  assert_int_equal(c.num_classes, 8);
+  assert_int_equal(c.num_convs, 3);
+  assert_int_equal(c.embedding_dim, 1024);
+  assert_int_equal(c.activation, ASSAY_MLPF_RELU);
+  assert_int_equal(c.regression[ASSAY_MLPF_PT], ASSAY_MLPF_DIRECT_ELEMTYPE);
+  assert_int_equal(assay_mlpf_config_attention_ops(&c), 6);
+}
+
 static void another_architecture_than_asked_for_is_refused(void **state) {
   (void)state;
   assay_error err = {0};
@@ -295,6 +336,7 @@ int main(void) {
       cmocka_unit_test(the_backbone_layer_count_wins_over_the_sub_configurations),
       cmocka_unit_test(features_classes_and_types_may_stand_without_a_known_dataset),
       cmocka_unit_test(refuses_by_name_what_it_cannot_take),
+      cmocka_unit_test(the_flat_form_of_older_trainings_has_two_backbones),
       cmocka_unit_test(another_architecture_than_asked_for_is_refused),
       cmocka_unit_test(what_is_written_reads_back_the_same),
       cmocka_unit_test(derived_numbers_follow_changes),
