@@ -56,8 +56,17 @@ static assay_status check_pickle(const assay_buf *bytes, assay_error *err) {
   return st;
 }
 
+/* What of the fields that came late to configurations is not there. The flat form before them has
+ * no model, and says by itself what its models were. */
+static void note_lacks(const assay_json *tree, assay_bundle_config *out) {
+  const assay_json *model = assay_json_get(tree, "model");
+  if (model == NULL) return;
+  out->lacks_backbone_mode = assay_json_get(assay_json_get(model, "backbone"), "mode") == NULL;
+  out->lacks_task_queries = assay_json_get(model, "task_queries") == NULL;
+}
+
 static assay_status parse_config(const assay_buf *bytes, const char *path, const char *arch,
-                                 assay_mlpf_config *out, assay_error *err) {
+                                 assay_bundle_config *out, assay_error *err) {
   assay_buf text = {0};
   assay_json *tree = NULL;
   assay_status st = ASSAY_OK;
@@ -68,7 +77,8 @@ static assay_status parse_config(const assay_buf *bytes, const char *path, const
   } else {
     st = assay_json_parse(bytes->data, bytes->size_bytes, &tree, err);
   }
-  if (st == ASSAY_OK) st = assay_mlpf_config_parse(tree, arch, out, err);
+  if (st == ASSAY_OK) st = assay_mlpf_config_parse(tree, arch, &out->config, err);
+  if (st == ASSAY_OK) note_lacks(tree, out);
   assay_json_destroy(tree);
   assay_buf_reset(&text);
   return st;
@@ -80,7 +90,7 @@ assay_status assay_bundle_config_read(const char *path, const char *arch, assay_
   assay_buf bytes = {0};
   assay_status st = assay_file_read(path, CONFIG_MAX_BYTES, &bytes, err);
   if (st) return st;
-  st = parse_config(&bytes, path, arch, &config.config, err);
+  st = parse_config(&bytes, path, arch, &config, err);
   if (st)
     assay_error_in(err, "configuration '%s'", path);
   else
@@ -184,6 +194,12 @@ static void put_about(assay_json_builder *b, const char *path, const char *origi
   assay_json_end(b);
   assay_json_put_string(b, "config_file", file != NULL ? file->file : NULL);
   assay_json_put_string(b, "config_sha256", file != NULL ? file->sha256 : NULL);
+  assay_json_begin_array(b, "told_by_names");
+  if (file != NULL && file->lacks_backbone_mode)
+    assay_json_put_string(b, /*key=*/NULL, "model.backbone.mode");
+  if (file != NULL && file->lacks_task_queries)
+    assay_json_put_string(b, /*key=*/NULL, "model.task_queries");
+  assay_json_end(b);
   assay_json_end(b);
 }
 
@@ -210,6 +226,21 @@ static void name_of(const char *path, char *out, size_t out_bytes) {
                  out_bytes);
 }
 
+/* --- what names tell
+ * --------------------------------------------------------------------------------- */
+
+static assay_status take_told(const assay_bundle_config *file, const assay_tensor_map *weights,
+                              assay_mlpf_config *config, assay_error *err) {
+  assay_mlpf_facts told;
+  if (file == NULL) return ASSAY_OK;
+  assay_mlpf_facts_of_weights(weights, &told);
+  if (file->lacks_backbone_mode && told.value[ASSAY_MLPF_FACT_BACKBONE] >= 0)
+    config->backbone_mode = (assay_mlpf_backbone)told.value[ASSAY_MLPF_FACT_BACKBONE];
+  if (file->lacks_task_queries && told.value[ASSAY_MLPF_FACT_TASK_QUERIES] >= 0)
+    config->task_queries = told.value[ASSAY_MLPF_FACT_TASK_QUERIES] != 0;
+  return assay_mlpf_config_check(config, err);
+}
+
 /* --- the whole
  * --------------------------------------------------------------------------------------- */
 
@@ -222,14 +253,15 @@ static assay_status fail_different(const char *path, const assay_state_dict *dic
                     d->cause);
 }
 
-assay_status assay_bundle_weights_read(const char *path, const assay_mlpf_config *config,
+assay_status assay_bundle_weights_read(const char *path, assay_mlpf_config *config,
                                        const assay_bundle_config *file, assay_bundle_weights *out,
                                        assay_mlpf_differences *differences, assay_error *err) {
   assay_bundle_weights weights = {0};
   assay_state_dict dict = {0};
   const char *origin = NULL;
   ASSAY_TRY(read_dict(path, &dict, &origin, err));
-  assay_status st = assay_mlpf_compare(config, &dict.tensors, differences, err);
+  assay_status st = take_told(file, &dict.tensors, config, err);
+  if (st == ASSAY_OK) st = assay_mlpf_compare(config, &dict.tensors, differences, err);
   if (st == ASSAY_OK && differences->n > 0)
     st = fail_different(path, &dict, file, differences, err);
   if (st == ASSAY_OK) st = make_about(path, origin, &dict, file, &weights.about, err);

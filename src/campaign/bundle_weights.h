@@ -14,6 +14,8 @@ typedef struct assay_bundle_config {
   assay_mlpf_config config;
   char file[256];                      /* its name, without folders */
   char sha256[ASSAY_SHA256_HEX_BYTES]; /* of the file */
+  /* what the file does not say, as those of trainings before July 2026, and names of weights do */
+  bool lacks_backbone_mode, lacks_task_queries;
 } assay_bundle_config;
 
 /* arch: "attention", "heptv2", or NULL: the file says. Errors: IO, FORMAT, UNSUPPORTED, LIMIT,
@@ -30,11 +32,11 @@ typedef struct assay_bundle_weights {
 } assay_bundle_weights;
 
 /* The weights in a PyTorch, safetensors or npz file, told apart by their bytes, for a configuration
- * that came from `file` (NULL: from options). On MISMATCH, *differences lists all there are, for
- * whoever prints them; it must be empty, and is the caller's to reset in any case.
- * Errors: MISMATCH (numbers and cause), IO, FORMAT, UNSUPPORTED, LIMIT, MEMORY, with the file's
- * name. */
-assay_status assay_bundle_weights_read(const char *path, const assay_mlpf_config *config,
+ * that came from `file` (NULL: from options); what `file` lacks becomes in it what their names
+ * tell. On MISMATCH, *differences lists all there are, for whoever prints them; it must be empty,
+ * and is the caller's to reset in any case. Errors: MISMATCH (numbers and cause), IO, FORMAT,
+ * UNSUPPORTED, LIMIT, MEMORY, with the file's name. */
+assay_status assay_bundle_weights_read(const char *path, assay_mlpf_config *config,
                                        const assay_bundle_config *file, assay_bundle_weights *out,
                                        assay_mlpf_differences *differences,
                                        assay_error *err) ASSAY_NODISCARD;

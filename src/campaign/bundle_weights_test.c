@@ -55,8 +55,7 @@ static void read_config(const char *path, assay_bundle_config *out) {
   if (assay_bundle_config_read(path, NULL, out, &err)) fail_msg("%s", err.text);
 }
 
-static void read_weights(const char *path, const assay_bundle_config *config,
-                         assay_bundle_weights *out) {
+static void read_weights(const char *path, assay_bundle_config *config, assay_bundle_weights *out) {
   assay_mlpf_differences differences = {0};
   assay_error err = {0};
   if (assay_bundle_weights_read(path, &config->config, config, out, &differences, &err))

@@ -67,7 +67,8 @@ static const struct argp_option options[] = {
     {"checkpoint", KEY_CHECKPOINT, "FILE", 0,
      "trained weights: a .pth file of torch.save, read as data and never executed. They must be "
      "exactly those of --config, which is needed beside it; only the training's own "
-     "task_loss_weighter.* are left out",
+     "task_loss_weighter.* are left out. An older configuration may lack backbone.mode and "
+     "task_queries: the weights' names tell them",
      0},
     {"weights", KEY_WEIGHTS, "FILE", 0,
      "weights as a .safetensors or .npz file under the model's own names, just as strictly, for "
