@@ -20,6 +20,17 @@
 #define WEIGHTS_MAX_BYTES                                                                          \
   ((uint64_t)16 << 30) /* the largest table is 8 GiB of float32 (mlpf_params.c) */
 
+/* --- kinds of files
+ * ------------------------------------------------------------------------------------ */
+
+static assay_status kind_of(const char *path, assay_checkpoint_kind *out, assay_error *err) {
+  assay_file_map map = {0};
+  ASSAY_TRY(assay_file_map_open(path, &map, err));
+  *out = assay_checkpoint_kind_of(map.data, map.size_bytes);
+  assay_file_map_close(&map);
+  return ASSAY_OK;
+}
+
 /* --- configuration
  * ----------------------------------------------------------------------------------- */
 
@@ -84,10 +95,24 @@ static assay_status parse_config(const assay_buf *bytes, const char *path, const
   return st;
 }
 
+/* Weights in the place of the configuration beside them. */
+static assay_status refuse_weights(const char *path, assay_error *err) {
+  assay_checkpoint_kind kind = ASSAY_CHECKPOINT_OTHER;
+  ASSAY_TRY(kind_of(path, &kind, err));
+  if (kind != ASSAY_CHECKPOINT_ZIP && kind != ASSAY_CHECKPOINT_LEGACY &&
+      kind != ASSAY_CHECKPOINT_SAFETENSORS)
+    return ASSAY_OK;
+  return assay_fail(err, ASSAY_E_UNSUPPORTED,
+                    "configuration '%s': this is a file of arrays; trainings leave their "
+                    "configuration as model_kwargs.pkl and hyperparameters.json",
+                    path);
+}
+
 assay_status assay_bundle_config_read(const char *path, const char *arch, assay_bundle_config *out,
                                       assay_error *err) {
   assay_bundle_config config = {0};
   assay_buf bytes = {0};
+  ASSAY_TRY(refuse_weights(path, err));
   assay_status st = assay_file_read(path, CONFIG_MAX_BYTES, &bytes, err);
   if (st) return st;
   st = parse_config(&bytes, path, arch, &config, err);
@@ -117,14 +142,6 @@ static assay_status is_npz(const char *path, bool *out, assay_error *err) {
   }
   assay_zip_close(zip);
   *out = arrays && !torch;
-  return ASSAY_OK;
-}
-
-static assay_status kind_of(const char *path, assay_checkpoint_kind *out, assay_error *err) {
-  assay_file_map map = {0};
-  ASSAY_TRY(assay_file_map_open(path, &map, err));
-  *out = assay_checkpoint_kind_of(map.data, map.size_bytes);
-  assay_file_map_close(&map);
   return ASSAY_OK;
 }
 

@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/inspect.h"
 #include "dataset/array_record.h"
+#include "dataset/tfrecord.h"
 #include "package/npy.h"
 #include "package/package.h"
 
@@ -89,7 +90,7 @@ static const struct argp argp = {
     "names), a package, an ONNX model, a .npy or .npz file, a JSON configuration of a model, a "
     "profile of "
     "ONNX Runtime, a PyTorch checkpoint, a pickle, a safetensors file (all three as data: nothing "
-    "in them is run), a TFDS dataset (the folder of a version), an ArrayRecord file.\v"
+    "in them is run), a TFDS dataset (the folder of a version), an ArrayRecord or TFRecord file.\v"
     "Exit status: 0 described; 2 wrong usage, nothing there, damaged, or none of these (one line "
     "says what it "
     "looks like), or a bundle whose files are not as its manifest says (described all the "
@@ -236,6 +237,10 @@ static assay_status recognise_file(const char *path, const assay_buf *head, desc
   if (assay_text_has_prefix(text, "version https://git-lfs")) return fail_lfs(path, text, err);
   if (assay_array_record_is_magic(head->data, head->size_bytes)) {
     *out = inspect_array_record;
+    return ASSAY_OK;
+  }
+  if (assay_tfrecord_is_magic(head->data, head->size_bytes)) {
+    *out = inspect_tfrecord;
     return ASSAY_OK;
   }
   if (assay_npy_is_magic(head->data, head->size_bytes)) {

@@ -43,9 +43,11 @@ bool inspect_is_dataset(const char *folder);
 /* Its example `index` of that split ("test" for NULL). */
 assay_status inspect_example(const char *path, const char *split, uint64_t index,
                              assay_json_builder *json, assay_error *err) ASSAY_NODISCARD;
-/* One ArrayRecord file, all of its hashes checked. */
+/* One ArrayRecord file, all of its hashes checked; one TFRecord file, all of its CRCs. */
 assay_status inspect_array_record(const char *path, assay_json_builder *json,
                                   assay_error *err) ASSAY_NODISCARD;
+assay_status inspect_tfrecord(const char *path, assay_json_builder *json,
+                              assay_error *err) ASSAY_NODISCARD;
 
 /* A file of torch.save, a pickle (of a configuration, or of anything), a safetensors file: read as
  * data, nothing in them is run. */

@@ -215,7 +215,9 @@ static assay_status describe_json(const char *path, const assay_json *root,
                                   assay_json_builder *json, assay_error *err) {
   const char *schema = assay_json_string(assay_json_get(root, "schema"));
   if (schema != NULL) return fail_schema(schema, err);
-  if (assay_json_get(root, "model") != NULL) return describe_config(path, root, json, err);
+  const bool is_config =
+      assay_json_get(root, "model") != NULL || assay_json_get(root, "conv_type") != NULL;
+  if (is_config) return describe_config(path, root, json, err);
   return assay_fail(err, ASSAY_E_UNSUPPORTED,
                     "looks like JSON, but is no configuration of a model (it has no 'model')");
 }

@@ -37,6 +37,13 @@ struct assay_tfrecord {
   assay_crc32c crc;
 };
 
+bool assay_tfrecord_is_magic(const uint8_t *bytes, size_t size_bytes) {
+  assay_crc32c crc;
+  if (size_bytes < HEAD_BYTES) return false;
+  assay_crc32c_init(&crc);
+  return assay_crc32c_mask(assay_crc32c_of(&crc, bytes, 8)) == assay_span_u32(bytes + 8);
+}
+
 /* ---- the bytes, plain or unpacked ---------------------------------------------------------------
  */
 

@@ -16,6 +16,10 @@
 
 typedef struct assay_tfrecord assay_tfrecord;
 
+/* Do a file's first bytes (12 are enough) begin a record: a length and its CRC? Compressed files
+ * begin as what compressed them, an empty one with nothing. */
+bool assay_tfrecord_is_magic(const uint8_t *bytes, size_t size_bytes);
+
 /* Walks from length to length, each checked by its CRC. What ends early is called "truncated", what
  * contradicts itself "corrupt", with record and offset. An empty file has no records. limits may be
  * NULL. Errors: IO, FORMAT, LIMIT (a record over max_decoded_bytes, unpacked data over

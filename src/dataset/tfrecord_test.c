@@ -253,8 +253,21 @@ static void says_that_memory_is_out_at_each_step(void **state) {
   assay_buf_reset(&packed);
 }
 
+/* Length and CRC of an empty record and of "hello": array_record.md section 12. */
+static void a_file_is_recognised_by_its_first_length(void **state) {
+  (void)state;
+  static const uint8_t empty[] = {0, 0, 0, 0, 0, 0, 0, 0, 0x29, 0x03, 0x98, 0x07};
+  uint8_t hello[] = {5, 0, 0, 0, 0, 0, 0, 0, 0xea, 0xb2, 0x04, 0x3e};
+  assert_true(assay_tfrecord_is_magic(empty, sizeof empty));
+  assert_true(assay_tfrecord_is_magic(hello, sizeof hello));
+  assert_false(assay_tfrecord_is_magic(hello, sizeof hello - 1));
+  hello[0] = 4;
+  assert_false(assay_tfrecord_is_magic(hello, sizeof hello));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_file_is_recognised_by_its_first_length),
       cmocka_unit_test(reads_the_published_records),
       cmocka_unit_test(reads_plain_gzip_and_zlib_in_any_order),
       cmocka_unit_test(takes_an_empty_file_for_one_without_records),

@@ -586,12 +586,10 @@ static assay_status read_dataset(const assay_json *tree, assay_mlpf_config *conf
   static const char *const NEEDED[] = {"input_dim", "num_classes", "elemtypes_nonzero"};
   for (size_t i = 0; numbers == NULL && i < N_OF(NEEDED); i++)
     if (is_absent_or_null(tree, NEEDED[i]))
-      return assay_fail(
-          err, ASSAY_E_FORMAT,
-          "'%s' is absent and %s%s%s does not give it; known datasets are cms, cld and "
-          "clic",
-          NEEDED[i], config->dataset[0] ? "dataset '" : "no dataset", config->dataset,
-          config->dataset[0] ? "'" : "");
+      return assay_fail(err, ASSAY_E_FORMAT,
+                        "'%s' is absent, and %s%s%s; known datasets are cms, cld and clic",
+                        NEEDED[i], config->dataset[0] ? "dataset '" : "no dataset gives it",
+                        config->dataset, config->dataset[0] ? "' does not give it" : "");
   if (!is_absent_or_null(tree, "input_dim"))
     ASSAY_TRY(assay_json_need_int(tree, "input_dim", 6, DIM_MAX, &config->input_dim, err));
   if (!is_absent_or_null(tree, "num_classes"))
