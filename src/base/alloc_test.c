@@ -61,6 +61,34 @@ static void the_chosen_allocation_fails_and_all_after_it(void **state) {
   assay_free(c);
 }
 
+static void arrays_grow_where_they_are_full(void **state) {
+  (void)state;
+  assay_error err = {0};
+  size_t cap = 0;
+  int *items = NULL;
+  for (int n = 0; n < 100; n++) {
+    int *grown = assay_grown(items, &cap, (size_t)n, sizeof *items, &err);
+    assert_non_null(grown);
+    assert_true(cap > (size_t)n);
+    items = grown;
+    assert_int_equal(items[n], 0);
+    items[n] = n;
+  }
+  for (int n = 0; n < 100; n++) assert_int_equal(items[n], n);
+  assert_int_equal(cap, 128);
+  assert_ptr_equal(assay_grown(items, &cap, 127, sizeof *items, &err), items); /* has room */
+  assay_alloc_fail_after(0);
+  assert_null(assay_grown(items, &cap, 128, sizeof *items, &err));
+  assay_alloc_fail_after(-1);
+  assert_int_equal(err.status, ASSAY_E_MEMORY);
+  assert_int_equal(cap, 128);
+  assert_int_equal(items[99], 99);
+  size_t huge = SIZE_MAX / 4;
+  assert_null(assay_grown(items, &huge, huge, sizeof(int64_t), NULL)); /* the product overflows */
+  assert_int_equal(huge, SIZE_MAX / 4);
+  assay_free(items);
+}
+
 static void resize_keeps_what_fits_and_zeroes_the_rest(void **state) {
   (void)state;
   void *block = NULL;
@@ -153,6 +181,7 @@ int main(void) {
       cmocka_unit_test(impossible_sizes_give_null),
       cmocka_unit_test(sizes_are_checked),
       cmocka_unit_test(the_chosen_allocation_fails_and_all_after_it),
+      cmocka_unit_test(arrays_grow_where_they_are_full),
       cmocka_unit_test(resize_keeps_what_fits_and_zeroes_the_rest),
       cmocka_unit_test(texts_are_copied),
       cmocka_unit_test(a_buffer_grows_and_ends_in_a_zero),

@@ -412,14 +412,9 @@ static bool is_dot_name(const char *name) {
 }
 
 static assay_status add_name(assay_names *names, size_t *cap, const char *name, assay_error *err) {
-  if (names->n == *cap) {
-    size_t grown = *cap == 0 ? 16 : *cap * 2;
-    void *items = names->items;
-    ASSAY_TRY(
-        assay_resize(&items, names->n * sizeof *names->items, grown * sizeof *names->items, err));
-    names->items = items;
-    *cap = grown;
-  }
+  char **items = assay_grown(names->items, cap, names->n, sizeof *items, err);
+  if (items == NULL) return ASSAY_E_MEMORY;
+  names->items = items;
   char *copy = assay_strdup(name);
   if (copy == NULL) return assay_fail_memory(err, strlen(name) + 1);
   names->items[names->n++] = copy;

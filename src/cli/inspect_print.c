@@ -52,13 +52,9 @@ void inspect_line(const char *label, const char *format, ...) {
  */
 
 static assay_status grow(inspect_table *table) {
-  if (table->n < table->cap) return ASSAY_OK;
-  size_t cap = table->cap == 0 ? 32 : table->cap * 2;
-  void *cells = table->cells;
-  ASSAY_TRY(
-      assay_resize(&cells, table->n * sizeof *table->cells, cap * sizeof *table->cells, NULL));
+  char **cells = assay_grown(table->cells, &table->cap, table->n, sizeof *cells, NULL);
+  if (cells == NULL) return ASSAY_E_MEMORY;
   table->cells = cells;
-  table->cap = cap;
   return ASSAY_OK;
 }
 

@@ -233,18 +233,12 @@ typedef struct comparison {
 static assay_status add_line(assay_mlpf_differences *out, assay_mlpf_difference_kind kind,
                              char *line, assay_error *err) {
   if (line == NULL) return assay_fail_memory(err, 256);
-  if (out->n == out->cap) {
-    const size_t cap = out->cap ? 2 * out->cap : 32;
-    void *items = out->items;
-    const assay_status st =
-        assay_resize(&items, out->n * sizeof *out->items, cap * sizeof *out->items, err);
-    if (st) {
-      assay_free(line);
-      return st;
-    }
-    out->items = items;
-    out->cap = cap;
+  char **items = assay_grown(out->items, &out->cap, out->n, sizeof *items, err);
+  if (items == NULL) {
+    assay_free(line);
+    return ASSAY_E_MEMORY;
   }
+  out->items = items;
   out->items[out->n++] = line;
   out->by_kind[kind]++;
   return ASSAY_OK;

@@ -71,15 +71,9 @@ static char *take_text(assay_graph *graph, const char *text) {
 }
 
 static bool list_add(assay_graph *graph, list *l, void *item) {
-  if (l->n == l->cap) {
-    size_t cap = l->cap == 0 ? 32 : l->cap * 2;
-    void *block = l->items;
-    if (assay_resize(&block, l->cap * sizeof *l->items, cap * sizeof *l->items, &graph->error)) {
-      return false;
-    }
-    l->items = block;
-    l->cap = cap;
-  }
+  void **items = assay_grown(l->items, &l->cap, l->n, sizeof *items, &graph->error);
+  if (items == NULL) return false;
+  l->items = items;
   l->items[l->n++] = item;
   return true;
 }

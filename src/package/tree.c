@@ -28,14 +28,10 @@ typedef struct walk {
 static assay_status add_entry(walk *w, const char *file, const char *path, assay_error *err) {
   if (w->tree->n == TREE_MAX_FILES)
     return assay_fail(err, ASSAY_E_LIMIT, "'%s': more than %zu files", w->root, TREE_MAX_FILES);
-  if (w->tree->n == w->cap) {
-    size_t cap = w->cap == 0 ? 64 : 2 * w->cap;
-    void *block = w->tree->entries;
-    ASSAY_TRY(assay_resize(&block, w->cap * sizeof(assay_tree_entry),
-                           cap * sizeof(assay_tree_entry), err));
-    w->tree->entries = block;
-    w->cap = cap;
-  }
+  assay_tree_entry *entries =
+      assay_grown(w->tree->entries, &w->cap, w->tree->n, sizeof *entries, err);
+  if (entries == NULL) return ASSAY_E_MEMORY;
+  w->tree->entries = entries;
   assay_tree_entry entry = {0};
   if (w->hash) ASSAY_TRY(assay_sha256_file(path, entry.sha256, &entry.size_bytes, err));
   entry.file = assay_strdup(file);

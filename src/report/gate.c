@@ -37,15 +37,13 @@ static void add(judge *j, assay_view_topic topic, size_t row, assay_view_mode mo
                 const char *format, ...) {
   assay_view *view = j->view;
   if (j->status) return;
-  if (view->n_reasons == j->cap) {
-    size_t cap = j->cap ? 2 * j->cap : 16;
-    void *block = view->reasons;
-    j->status =
-        assay_resize(&block, j->cap * sizeof *view->reasons, cap * sizeof *view->reasons, j->err);
-    if (j->status) return;
-    view->reasons = block;
-    j->cap = cap;
+  assay_view_reason *reasons =
+      assay_grown(view->reasons, &j->cap, view->n_reasons, sizeof *reasons, j->err);
+  if (reasons == NULL) {
+    j->status = ASSAY_E_MEMORY;
+    return;
   }
+  view->reasons = reasons;
   char text[REASON_TEXT_BYTES];
   va_list args;
   va_start(args, format);

@@ -69,15 +69,13 @@ static void put_style(assay_sink *sink, size_t i) {
 
 assay_plot_script *assay_plot_add(assay_plot_scripts *scripts, const char *kind, size_t number,
                                   double height, assay_status *st, assay_error *err) {
-  if (scripts->n == scripts->cap) {
-    size_t cap = scripts->cap ? 2 * scripts->cap : 16;
-    void *block = scripts->items;
-    *st = assay_resize(&block, scripts->cap * sizeof *scripts->items, cap * sizeof *scripts->items,
-                       err);
-    if (*st) return NULL;
-    scripts->items = block;
-    scripts->cap = cap;
+  assay_plot_script *items =
+      assay_grown(scripts->items, &scripts->cap, scripts->n, sizeof *items, err);
+  if (items == NULL) {
+    *st = ASSAY_E_MEMORY;
+    return NULL;
   }
+  scripts->items = items;
   assay_plot_script *script = &scripts->items[scripts->n++];
   *script = (assay_plot_script){.height = height};
   (void)snprintf(script->name, sizeof script->name, number ? "%s-%zu" : "%s", kind, number + 1);

@@ -31,13 +31,9 @@ static assay_status add_file(walk *w, const char *relative, assay_error *err) {
   assay_tree *tree = w->tree;
   if (tree->n == FILES_MAX)
     return assay_fail(err, ASSAY_E_LIMIT, "'%s': more than %zu files", w->root, FILES_MAX);
-  if (tree->n == w->cap) {
-    size_t cap = w->cap > 0 ? 2 * w->cap : 256, size = sizeof *tree->entries;
-    void *block = tree->entries;
-    ASSAY_TRY(assay_resize(&block, w->cap * size, cap * size, err));
-    tree->entries = block;
-    w->cap = cap;
-  }
+  assay_tree_entry *entries = assay_grown(tree->entries, &w->cap, tree->n, sizeof *entries, err);
+  if (entries == NULL) return ASSAY_E_MEMORY;
+  tree->entries = entries;
   char *file = assay_strdup(relative);
   if (file == NULL) return assay_fail_memory(err, strlen(relative) + 1);
   tree->entries[tree->n++] = (assay_tree_entry){.file = file};

@@ -44,13 +44,9 @@ static void doubt(deriving *d, bool holds, const char *why) {
 }
 
 static assay_status add(deriving *d, item one, assay_error *err) {
-  if (d->n == d->cap) {
-    size_t cap = d->cap > 0 ? 2 * d->cap : 256;
-    void *block = d->items;
-    ASSAY_TRY(assay_resize(&block, d->cap * sizeof one, cap * sizeof one, err));
-    d->items = block;
-    d->cap = cap;
-  }
+  item *items = assay_grown(d->items, &d->cap, d->n, sizeof *items, err);
+  if (items == NULL) return ASSAY_E_MEMORY;
+  d->items = items;
   d->items[d->n++] = one;
   return ASSAY_OK;
 }

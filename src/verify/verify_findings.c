@@ -38,12 +38,10 @@ static char *printable(const char *text) {
 }
 
 static assay_status grow(assay_verify_findings *findings) {
-  if (findings->n < findings->cap) return ASSAY_OK;
-  size_t cap = findings->cap > 0 ? 2 * findings->cap : 16, size = sizeof *findings->problems;
-  void *block = findings->problems;
-  ASSAY_TRY(assay_resize(&block, findings->cap * size, cap * size, NULL));
-  findings->problems = block;
-  findings->cap = cap;
+  assay_verify_problem *problems =
+      assay_grown(findings->problems, &findings->cap, findings->n, sizeof *problems, NULL);
+  if (problems == NULL) return ASSAY_E_MEMORY;
+  findings->problems = problems;
   return ASSAY_OK;
 }
 

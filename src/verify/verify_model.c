@@ -153,13 +153,9 @@ typedef struct nodes {
 
 static assay_status take(void *arg, const assay_verify_model_node *told, assay_error *err) {
   nodes *l = arg;
-  if (l->n == l->cap) {
-    size_t cap = l->cap > 0 ? 2 * l->cap : 256;
-    void *block = l->items;
-    ASSAY_TRY(assay_resize(&block, l->cap * sizeof(node), cap * sizeof(node), err));
-    l->items = block;
-    l->cap = cap;
-  }
+  node *items = assay_grown(l->items, &l->cap, l->n, sizeof *items, err);
+  if (items == NULL) return ASSAY_E_MEMORY;
+  l->items = items;
   l->items[l->n++] = (node){told->op, told->name};
   return ASSAY_OK;
 }

@@ -405,16 +405,13 @@ static int64_t bytes_of(assay_verify_span text) {
 
 static bool add_kernel(scanner *s, const event *e) {
   assay_verify_trace *trace = s->trace;
-  if (trace->n_nodes == s->cap) {
-    size_t cap = s->cap > 0 ? 2 * s->cap : 256;
-    void *block = trace->nodes;
-    if (assay_resize(&block, s->cap * sizeof *trace->nodes, cap * sizeof *trace->nodes, NULL)) {
-      s->no_memory = true;
-      return false;
-    }
-    trace->nodes = block;
-    s->cap = cap;
+  assay_verify_node *nodes =
+      assay_grown(trace->nodes, &s->cap, trace->n_nodes, sizeof *nodes, NULL);
+  if (nodes == NULL) {
+    s->no_memory = true;
+    return false;
   }
+  trace->nodes = nodes;
   assay_verify_node node = {.provider = e->provider,
                             .op = e->op,
                             .name = {e->name.at, e->name.n - strlen(KERNEL_SUFFIX)},
