@@ -202,6 +202,15 @@ assay_status assay_numpy_shape(const value *made, assay_numpy_dtype *out_dtype, 
   return read_form(made, &found, out_dtype, out_dims, out_rank, err);
 }
 
+bool assay_numpy_is_plain(const value *made) {
+  parts found;
+  assay_numpy_dtype dtype;
+  if (assay_numpy_is_dtype(made, &dtype)) return true;
+  if (!assay_numpy_is_scalar(made) && !assay_numpy_is_array(made)) return false;
+  return parts_of(made, &found, /*err=*/NULL) == ASSAY_OK &&
+         assay_numpy_is_dtype(found.dtype, &dtype) && found.bytes->kind == ASSAY_PICKLE_BYTES;
+}
+
 assay_status assay_numpy_read(const value *made, assay_tensor *out, assay_error *err) {
   parts found;
   assay_numpy_dtype dtype;

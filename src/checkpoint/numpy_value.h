@@ -30,6 +30,10 @@ assay_status assay_numpy_shape(const assay_pickle_value *made, assay_numpy_dtype
 assay_status assay_numpy_read(const assay_pickle_value *value, assay_tensor *out,
                               assay_error *err) ASSAY_NODISCARD;
 
+/* True for a dtype, and for a scalar or array that holds bytes, not objects: there is nothing in it
+ * but what these functions tell. */
+bool assay_numpy_is_plain(const assay_pickle_value *made);
+
 #define ASSAY_NUMPY_DIGITS_BYTES 24 /* 2^64 has 20 digits */
 
 /* A numpy scalar as the plain value that it is: *out becomes a BOOL, an INT (a BIGINT, its digits

@@ -218,6 +218,8 @@ static const pattern dangerous[] = {
     {"torch.hub", "*"},
     {"torch.jit*", "*"},
     {"torch.serialization", "*"},
+    {"torch.storage", "_load_from_bytes"}, /* torch.load of bytes inside of the pickle */
+    {"torch.multiprocessing*", "*"},
     {"torch.package*", "*"},
     {"torch.fx*", "*"},
     {"torch.utils.cpp_extension", "*"},

@@ -49,6 +49,7 @@ static void judges_globals_by_name(void **state) {
       {"torch.serialization", "save", ASSAY_PICKLE_DANGEROUS},
       {"torch.fx.graph_module", "reduce_graph_module", ASSAY_PICKLE_DANGEROUS},
       {"torch._ops", "load_library", ASSAY_PICKLE_DANGEROUS},
+      {"torch.storage", "_load_from_bytes", ASSAY_PICKLE_DANGEROUS},
       {"site", "addsitedir", ASSAY_PICKLE_DANGEROUS},
       {"logging", "FileHandler", ASSAY_PICKLE_DANGEROUS},
       {"logging", "getLogger", ASSAY_PICKLE_UNKNOWN},

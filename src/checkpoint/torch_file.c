@@ -25,7 +25,8 @@ static bool has_at(const uint8_t *bytes, size_t size_bytes, size_t at, const cha
 static bool has_legacy_magic(const uint8_t *bytes, size_t size_bytes) {
   static const char magic[] = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
   static const char digits[] = "L119547037146038801333356L\n.";
-  return has_at(bytes, size_bytes, 0, digits, sizeof digits - 1) || has_at(bytes, size_bytes, 2, magic, 12) || has_at(bytes, size_bytes, 11, magic, 12);
+  return has_at(bytes, size_bytes, 0, digits, sizeof digits - 1) ||
+         has_at(bytes, size_bytes, 2, magic, 12) || has_at(bytes, size_bytes, 11, magic, 12);
 }
 
 assay_checkpoint_kind assay_checkpoint_kind_of(const void *bytes, size_t size_bytes) {

@@ -103,7 +103,8 @@ typedef struct assay_torch_node {
 } assay_torch_node;
 
 /* Visits the tree in order, parents first: entries of dicts, items of lists, tuples and sets, and
- * what objects hold (their fields; arguments as "args/0"). Every container is entered once, so the
+ * what objects hold (their fields; arguments as "args/0"), but not what numpy's values, devices and
+ * enum members are made of. Every container is entered once, so the
  * visits are at most as many as the pickle has bytes. Stops at the first failure of visit and
  * returns it. */
 typedef assay_status (*assay_torch_visit_fn)(void *arg, const assay_torch_node *node,

@@ -489,6 +489,8 @@ static void the_walk_meets_every_place_once(void **state) {
       {"testdata/odd/cycle.pth", 3, 1, 1, "self"},
       {"testdata/odd/system.pth", 5, 1, 0, "x/args/0"},
       {FOLDER "v2.6/bare_tensor.pth", 1, 1, 0, ""},
+      {FOLDER "v2.15/numpy.pth", 29, 1, 0, "rec"},
+      {FOLDER "v2.6/nested.pth", 49, 0, 0, "ctr/b"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     seen s = {0};
