@@ -71,6 +71,10 @@ typedef struct inspect_values {
   size_t n_nan, n_pos_inf, n_neg_inf;
   bool has_range;        /* some value is finite */
   double min, max, mean; /* of the finite ones */
+  union {
+    int64_t i;
+    uint64_t u;
+  } exact_min, exact_max; /* of int64 and uint64 alone, of which doubles hold 53 bits */
 } inspect_values;
 
 void inspect_measure(const assay_tensor *tensor, inspect_values *out);

@@ -1,4 +1,5 @@
 /* What the values of an array are like: their range and mean, and how many are not finite. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -78,6 +79,22 @@ static void measure_complex(tally *t, const assay_tensor *tensor) {
   }
 }
 
+static void find_exact_range(const assay_tensor *tensor, inspect_values *out) {
+  for (size_t k = 0; k < tensor->n_elems; k++) {
+    if (tensor->dtype == ASSAY_DTYPE_I64) {
+      const int64_t x = ((const int64_t *)tensor->data)[k];
+      if (k == 0 || x < out->exact_min.i) out->exact_min.i = x;
+      if (k == 0 || x > out->exact_max.i) out->exact_max.i = x;
+    } else if (tensor->dtype == ASSAY_DTYPE_U64) {
+      const uint64_t x = ((const uint64_t *)tensor->data)[k];
+      if (k == 0 || x < out->exact_min.u) out->exact_min.u = x;
+      if (k == 0 || x > out->exact_max.u) out->exact_max.u = x;
+    } else {
+      return;
+    }
+  }
+}
+
 void inspect_measure(const assay_tensor *tensor, inspect_values *out) {
   tally t = {.values = {.min = HUGE_VAL, .max = -HUGE_VAL}};
   if (tensor->dtype == ASSAY_DTYPE_C64 || tensor->dtype == ASSAY_DTYPE_C128)
@@ -88,15 +105,26 @@ void inspect_measure(const assay_tensor *tensor, inspect_values *out) {
     for (size_t i = 0; i < tensor->n_elems; i++) add_value(&t, assay_tensor_get_real(tensor, i));
   t.values.has_range = t.n_finite > 0;
   if (t.n_finite > 0) t.values.mean = t.sum / (double)t.n_finite;
+  find_exact_range(tensor, &t.values);
   *out = t.values;
 }
 
-/* Integers stay integers as far as a double holds them exactly. */
-static void put_value(assay_json_builder *json, const char *key, assay_dtype dtype, double value) {
-  if (assay_dtype_is_integer(dtype) && fabs(value) <= 0x1p53)
-    assay_json_put_int(json, key, (int64_t)value);
-  else
-    assay_json_put_real(json, key, value);
+/* Integers stay integers, but for those beyond int64. */
+static void put_range(assay_json_builder *json, assay_dtype dtype, const inspect_values *v) {
+  static const char *const keys[] = {"min", "max"};
+  for (int k = 0; k < 2; k++) {
+    const double value = k == 0 ? v->min : v->max;
+    const int64_t i = k == 0 ? v->exact_min.i : v->exact_max.i;
+    const uint64_t u = k == 0 ? v->exact_min.u : v->exact_max.u;
+    if (!v->has_range)
+      assay_json_put_null(json, keys[k]);
+    else if (dtype == ASSAY_DTYPE_I64 || (dtype == ASSAY_DTYPE_U64 && u <= INT64_MAX))
+      assay_json_put_int(json, keys[k], dtype == ASSAY_DTYPE_I64 ? i : (int64_t)u);
+    else if (assay_dtype_is_integer(dtype) && dtype != ASSAY_DTYPE_U64)
+      assay_json_put_int(json, keys[k], (int64_t)value);
+    else
+      assay_json_put_real(json, keys[k], value);
+  }
 }
 
 /* The mean of values near the largest doubles may not be one itself. */
@@ -106,13 +134,7 @@ static bool has_mean(const inspect_values *v) {
 
 void inspect_put_values(assay_json_builder *json, assay_dtype dtype, const inspect_values *v) {
   assay_json_begin_object(json, "values");
-  if (v->has_range) {
-    put_value(json, "min", dtype, v->min);
-    put_value(json, "max", dtype, v->max);
-  } else {
-    assay_json_put_null(json, "min");
-    assay_json_put_null(json, "max");
-  }
+  put_range(json, dtype, v);
   if (has_mean(v))
     assay_json_put_real(json, "mean", v->mean);
   else
@@ -124,12 +146,16 @@ void inspect_put_values(assay_json_builder *json, assay_dtype dtype, const inspe
 }
 
 void inspect_table_add_values(inspect_table *table, assay_dtype dtype, const inspect_values *v) {
-  int digits = assay_dtype_is_integer(dtype) ? 17 : 6;
-  for (int i = 0; i < 2; i++) {
-    if (v->has_range)
-      inspect_table_add(table, "%.*g", digits, i == 0 ? v->min : v->max);
-    else
+  const int digits = assay_dtype_is_integer(dtype) ? 17 : 6;
+  for (int k = 0; k < 2; k++) {
+    if (!v->has_range)
       inspect_table_add(table, "%s", "");
+    else if (dtype == ASSAY_DTYPE_I64)
+      inspect_table_add(table, "%" PRId64, k == 0 ? v->exact_min.i : v->exact_max.i);
+    else if (dtype == ASSAY_DTYPE_U64)
+      inspect_table_add(table, "%" PRIu64, k == 0 ? v->exact_min.u : v->exact_max.u);
+    else
+      inspect_table_add(table, "%.*g", digits, k == 0 ? v->min : v->max);
   }
   if (has_mean(v))
     inspect_table_add(table, "%.6g", v->mean);
