@@ -130,7 +130,7 @@ static assay_status run_folding(const attempt *a, const char *folder, const char
 
 /* Why the worker left nothing to fold by, or that it did. */
 static assay_status check_folding(const char *folder, const assay_child_result *child,
-                                  assay_error *err) {
+                                  bool *out_refused, assay_error *err) {
   assay_worker_facts facts = {0};
   char *path = assay_path_join(folder, ASSAY_WORKER_FACTS_FILE);
   if (path == NULL) return assay_fail_memory(err, 256);
@@ -139,8 +139,12 @@ static assay_status check_folding(const char *folder, const assay_child_result *
   if (st && st != ASSAY_E_MEMORY)
     st = child->signal != 0 ? assay_fail(err, ASSAY_E_WORKER, "the folding process died") : st;
   if (st == ASSAY_E_IO) st = ASSAY_E_WORKER; /* a file that it did not leave */
+  *out_refused = st == ASSAY_OK && !facts.finished && facts.stage == ASSAY_STAGE_SESSION;
   if (st == ASSAY_OK && (!facts.finished || child->exit_code != 0 || child->signal != 0))
-    st = assay_fail(err, ASSAY_E_WORKER, "constants were not folded: %s", facts.reason);
+    st = assay_fail(err, ASSAY_E_WORKER, "%s: %s",
+                    *out_refused ? "with its shapes fixed the model cannot be loaded"
+                                 : "constants were not folded",
+                    facts.reason);
   assay_worker_facts_reset(&facts);
   return st;
 }
@@ -161,9 +165,10 @@ static assay_status take_folded(const char *folder, const assay_buf *fixed, assa
   return st;
 }
 
-/* *out stays empty when there is a reason not to fold. */
+/* *out stays empty when there is a reason not to fold; *out_refused: nor can the model be loaded as
+ * it is then, because the shapes contradict a branch that this case never takes. */
 static assay_status fold(attempt *a, const char *folder, const assay_buf *fixed, assay_buf *out,
-                         bool *out_cancelled, assay_error *err) {
+                         bool *out_refused, bool *out_cancelled, assay_error *err) {
   assay_child_result child = {0};
   assay_error why = {0};
   size_t n_removed = 0;
@@ -175,7 +180,7 @@ static assay_status fold(attempt *a, const char *folder, const assay_buf *fixed,
   if (st) return st;
   *out_cancelled = child.was_cancelled;
   if (*out_cancelled) return ASSAY_OK;
-  st = check_folding(folder, &child, &why);
+  st = check_folding(folder, &child, out_refused, &why);
   if (st == ASSAY_OK) st = take_folded(folder, fixed, out, &n_removed, &why);
   a->result->graph.folded = st == ASSAY_OK;
   a->result->graph.n_removed = (int64_t)n_removed;
@@ -208,10 +213,11 @@ static assay_status make(attempt *a, const char *folder, bool *out_cancelled, as
   assay_buf fixed = {0}, folded = {0};
   assay_error why = {0};
   assay_status st = fix(a, &fixed, &why);
-  bool can_fix = st == ASSAY_OK;
+  bool can_fix = st == ASSAY_OK, refused = false;
   st = or_reason(a, st, &why, err);
-  if (st == ASSAY_OK && can_fix) st = fold(a, folder, &fixed, &folded, out_cancelled, err);
-  if (st == ASSAY_OK && can_fix && !*out_cancelled)
+  if (st == ASSAY_OK && can_fix)
+    st = fold(a, folder, &fixed, &folded, &refused, out_cancelled, err);
+  if (st == ASSAY_OK && can_fix && !refused && !*out_cancelled)
     st = keep(a, a->result->graph.folded ? &folded : &fixed, err);
   assay_buf_reset(&fixed);
   assay_buf_reset(&folded);

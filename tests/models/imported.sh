@@ -38,4 +38,17 @@ grep -q '"external_files": \[\]' graph.json && grep -q '"initializer_bytes": 48'
   exit 1
 }
 [ "$("$assay" verify static.package | tail -n 1)" = VERIFIED ]
-echo "7 imported bundles, judged and verified"
+# Where the graph of these shapes cannot be loaded, for a branch that is never taken, the model itself runs.
+"$assay" import "$in/branches.onnx" --case "$in/branches.npz" -o branches >/dev/null
+"$assay" run --runtime static.json --bundle branches --iterations 3 --warmup 1 -o branches.package >run.txt 2>&1 || {
+  cat run.txt
+  exit 1
+}
+grep -A 6 '"graph": {' branches.package/runs/static/branches/branches/timing/result.json >graph.txt
+grep -q '"kept": false' graph.txt && grep -q 'with its shapes fixed the model cannot be loaded: .*refuses model' graph.txt || {
+  cat graph.txt
+  exit 1
+}
+"$assay" report branches.package --require-complete >report.txt
+[ "$("$assay" verify branches.package | tail -n 1)" = VERIFIED ]
+echo "8 imported bundles, judged and verified"
