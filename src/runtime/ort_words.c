@@ -4,6 +4,7 @@
 #include "runtime/ort_words.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #define WORDS_MAX_BYTES 4096
@@ -116,6 +117,17 @@ static void erase_condition(char *text) {
   if (at != NULL && at[sizeof mark - 1] != '\0') erase(text, at + sizeof mark - 1);
 }
 
+/* OpenVINO's: where an exception came from, and the check that failed; the reason is in the lines
+ * behind them. */
+static void erase_heading(char *line) {
+  static const char from[] = "Exception from :", check[] = "Check '", failed[] = "' failed at :";
+  const size_t n = strlen(line), n_from = sizeof from - 1, n_failed = sizeof failed - 1;
+  if (n >= n_from && strcmp(line + n - n_from, from) == 0) line[n - n_from] = '\0';
+  if (strncmp(line, check, sizeof check - 1) == 0 && n >= n_failed &&
+      strcmp(line + n - n_failed, failed) == 0)
+    line[0] = '\0';
+}
+
 static void trim_end(char *text) {
   size_t n = strlen(text);
   while (n > 0 && isspace((unsigned char)text[n - 1])) text[--n] = '\0';
@@ -134,21 +146,31 @@ static void clean(char *line) {
     erase_field(line, "; GPU="); /* never set where there is none: another number each time */
   erase(line, skip_blanks(line));
   trim_end(line);
+  erase_heading(line);
+  trim_end(line);
+}
+
+/* Whether the next line is what this one announces. */
+static bool goes_on(const char *line) {
+  const size_t n = strlen(line);
+  return n == 0 || line[n - 1] == ':';
 }
 
 void assay_ort_words(const char *message, char *out, size_t out_bytes) {
-  char line[WORDS_MAX_BYTES];
-  line[0] = '\0';
-  while (*message != '\0' && line[0] == '\0') {
+  char all[WORDS_MAX_BYTES], line[WORDS_MAX_BYTES];
+  all[0] = '\0';
+  while (*message != '\0' && goes_on(all)) {
     size_t n = strcspn(message, "\r\n");
     size_t kept = n < sizeof line - 1 ? n : sizeof line - 1;
     memcpy(line, message, kept);
     line[kept] = '\0';
     clean(line);
+    size_t used = strlen(all);
+    if (line[0] != '\0') snprintf(all + used, sizeof all - used, "%s%s", used > 0 ? " " : "", line);
     message += n;
     message += strspn(message, "\r\n");
   }
-  const char *words = line[0] != '\0' ? line : "no reason given";
+  const char *words = all[0] != '\0' ? all : "no reason given";
   size_t n = strlen(words);
   if (n > out_bytes - 1) n = out_bytes - 1;
   memcpy(out, words, n);

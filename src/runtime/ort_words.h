@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* First line of a message of ONNX Runtime that says something, without the marks of the build and
+/* First line of a message of ONNX Runtime that says something, and where it ends in a colon what it
+ * announces, without the marks of the build and
  * the machine: source file and line with the C++ signature behind them, the mark of the form
  * "[ONNXRuntimeError] : 1 : FAIL : ", and the fields hostname, file and line of device errors.
  * `out` always ends in a zero; what does not fit is cut. */

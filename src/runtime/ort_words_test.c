@@ -64,6 +64,23 @@ static void words_are_free_of_build_and_machine(void **state) {
        "brackets)",
        "plain words (with brackets)"},
       {"graph.cc:12 ns::name is odd (really)", "ns::name is odd (really)"},
+      {"Exception during initialization: /onnxruntime/core/providers/openvino/ov_interface.cc:28 "
+       "auto "
+       "onnxruntime::openvino_ep::OvExceptionBoundary(Func&&, Args&& ...) [with bool typed = "
+       "false; "
+       "Func = OVCore::CompileModel(std::string&)::<lambda()>] [OpenVINO-EP] Exception while "
+       "Loading "
+       "Network for graph g: Exception from src/inference/src/cpp/core.cpp:114:\n"
+       "Exception from src/inference/src/dev/plugin.cpp:53:\n"
+       "Check '!shape.rank().is_dynamic()' failed at src/plugins/intel_cpu/src/node.cpp:106:\n"
+       "Unexpected: CPU plug-in doesn't support Parameter operation with dynamic rank. Operation "
+       "name: /decoder/If_output_0\n\n\n",
+       "Exception during initialization: [OpenVINO-EP] Exception while Loading Network for graph "
+       "g: "
+       "Unexpected: CPU plug-in doesn't support Parameter operation with dynamic rank. Operation "
+       "name: /decoder/If_output_0"},
+      {"because:\nx:\ny\nz", "because: x: y"},
+      {"because:\n\n", "because:"},
       {"\n\n  second line counts\nthird", "second line counts"},
       {"file.cc:12 \nreason", "reason"},
       {"ends at 3.cc: 4", "ends at 3.cc: 4"},
