@@ -525,6 +525,16 @@ static void tensors_inside_of_pickled_modules_are_found(void **state) {
   assay_torch_file_close(file);
 }
 
+static void values_that_were_not_saved_are_refused_as_such(void **state) {
+  (void)state;
+  assay_torch_file *file = open_file(FOLDER "v2.15/skip_data.pth");
+  assay_tensor tensor = {0};
+  assay_error err = {0};
+  assert_int_equal(assay_torch_file_read(file, 0, &tensor, &err), ASSAY_E_FORMAT);
+  if (strstr(err.text, "saved without values (skip_data)") == NULL) fail_msg("%s", err.text);
+  assay_torch_file_close(file);
+}
+
 /* ---- odd files
  * ----------------------------------------------------------------------------------- */
 
@@ -763,6 +773,7 @@ int main(void) {
       cmocka_unit_test(the_walk_meets_every_place_once),
       cmocka_unit_test(the_walk_stops_where_it_is_told),
       cmocka_unit_test(tensors_inside_of_pickled_modules_are_found),
+      cmocka_unit_test(values_that_were_not_saved_are_refused_as_such),
       cmocka_unit_test(odd_files_are_refused_by_name),
       cmocka_unit_test(deflated_entries_are_read),
       cmocka_unit_test(plain_odd_files_are_read),

@@ -18,10 +18,14 @@
 /* ---- storages
  * ------------------------------------------------------------------------------------ */
 
+/* Beside others that have one, a checksum of 0 is what torch.serialization.skip_data leaves: room
+ * without values. */
 static assay_status fail_checksum(const torch_storage *storage, uint32_t crc, assay_error *err) {
-  return assay_fail(err, ASSAY_E_FORMAT,
-                    "checksum of storage '%s' is %08x, the archive says %08x: the file is damaged",
-                    storage->key, (unsigned)crc, (unsigned)storage->crc32);
+  return assay_fail(
+      err, ASSAY_E_FORMAT,
+      "checksum of storage '%s' is %08x, the archive says %08x: the file is damaged%s",
+      storage->key, (unsigned)crc, (unsigned)storage->crc32,
+      storage->crc32 == 0 ? ", or was saved without values (skip_data)" : "");
 }
 
 /* A deflated storage: the last one that was asked for is kept. */

@@ -324,7 +324,8 @@ static assay_status read_example(assay_tfds *dataset, const char *split, uint64_
 /* Why a feature is not among the arrays. */
 static const char *why_not_read(const assay_tfds_feature *f) {
   if (f->unsupported != NULL) return f->unsupported;
-  return f->dtype == ASSAY_DTYPE_STRING ? "text" : "optional, and this record lacks it";
+  return f->dtype == ASSAY_DTYPE_STRING ? "texts are no arrays"
+                                        : "optional, and this record lacks it";
 }
 
 static void put_array(assay_json_builder *json, const array_row *row) {
