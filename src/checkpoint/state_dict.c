@@ -233,6 +233,29 @@ static assay_status check_name(const value *key, assay_error *err) {
   return ASSAY_OK;
 }
 
+/* One tensor may have any number of names, and each is read. */
+static assay_status check_total(const assay_torch_file *file, const assay_pickle_pairs *dict,
+                                assay_error *err) {
+  const uint64_t most = assay_torch_file_most_bytes(file);
+  uint64_t total = 0;
+  for (size_t i = 0; i < dict->n; i++) {
+    size_t k;
+    uint64_t bytes;
+    if (!assay_torch_file_find(file, dict->at[i].value, &k)) continue;
+    const assay_torch_tensor *t = assay_torch_file_at(file, k);
+    if (__builtin_mul_overflow(t->n_elems, assay_dtype_size(t->dtype), &bytes) ||
+        __builtin_add_overflow(total, bytes, &total))
+      total = UINT64_MAX;
+    if (total > most)
+      return assay_fail(err, ASSAY_E_LIMIT,
+                        "the names of the state dict take more than %llu bytes from storages of "
+                        "%llu: tensors have too many names each",
+                        (unsigned long long)most,
+                        (unsigned long long)assay_torch_file_info(file)->storage_bytes);
+  }
+  return ASSAY_OK;
+}
+
 static assay_status read_entry(assay_torch_file *file, bool may_view, const assay_pickle_pair *pair,
                                const char *found_at, assay_tensor_map *map, assay_error *err) {
   size_t i;
@@ -256,6 +279,7 @@ static assay_status read_entry(assay_torch_file *file, bool may_view, const assa
 static assay_status read_all(assay_torch_file *file, bool may_view, const assay_pickle_pairs *dict,
                              const char *found_at, assay_tensor_map *map, assay_error *err) {
   if (dict->n == 0) return assay_fail(err, ASSAY_E_UNSUPPORTED, "the state dict is empty");
+  ASSAY_TRY(check_total(file, dict, err));
   for (size_t i = 0; i < dict->n; i++) {
     ASSAY_TRY(read_entry(file, may_view, &dict->at[i], found_at, map, err));
   }

@@ -104,6 +104,7 @@ static void what_is_no_state_dict_is_refused_by_name(void **state) {
       {"testdata/odd/int_keys.pth", ASSAY_E_UNSUPPORTED, "a state dict with an integer as key"},
       {"testdata/odd/both_names.pth", ASSAY_E_ARGUMENT, "become '_nn0_id.0.weight'"},
       {"testdata/odd/short_storage.pth", ASSAY_E_FORMAT, "12 bytes in the file"},
+      {"testdata/odd/many_names.pth", ASSAY_E_LIMIT, "tensors have too many names each"},
       {"testdata/nothing_here.pth", ASSAY_E_IO, "No such file"},
       {"testdata", ASSAY_E_IO, "folder"},
   };

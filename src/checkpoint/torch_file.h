@@ -81,6 +81,10 @@ const assay_torch_tensor *assay_torch_file_at(const assay_torch_file *file, size
 bool assay_torch_file_find(const assay_torch_file *file, const assay_pickle_value *value,
                            size_t *out_i);
 
+/* Bytes that all tensors asked of a file may take together, whatever shares its storages: 16 times
+ * these, and 1 GiB. */
+uint64_t assay_torch_file_most_bytes(const assay_torch_file *file);
+
 /* Tensor i, contiguous, in memory of its own, conjugation and negation applied. Errors: UNSUPPORTED
  * (by name), FORMAT (checksum; a bool that is neither 0 nor 1), LIMIT (an expanded tensor of more
  * than 1 GiB), MEMORY. */

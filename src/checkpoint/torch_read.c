@@ -134,10 +134,14 @@ static assay_status check_bools(const assay_tensor *tensor, assay_error *err) {
 /* ---- reading
  * ------------------------------------------------------------------------------------- */
 
+uint64_t assay_torch_file_most_bytes(const assay_torch_file *file) {
+  /* storages take at most the file, or what zip.c allows */
+  return SHARERS_MAX * file->info.storage_bytes + EXPANDED_BYTES_MAX;
+}
+
 /* Whoever reads all tensors must have a bound. */
 static assay_status check_claimed(const assay_torch_file *file, assay_error *err) {
-  const uint64_t stored = file->info.storage_bytes; /* at most the file, or what zip.c allows */
-  const uint64_t most = SHARERS_MAX * stored + EXPANDED_BYTES_MAX;
+  const uint64_t stored = file->info.storage_bytes, most = assay_torch_file_most_bytes(file);
   if (file->claimed_bytes <= most) return ASSAY_OK;
   return assay_fail(err, ASSAY_E_LIMIT,
                     "the tensors of the file take %llu bytes from storages of %llu: the limit is "

@@ -625,14 +625,15 @@ static assay_status read_torch(const char *path, assay_tensor_map *out, assay_er
   assay_torch_file *file = NULL;
   assay_state_dict dict = {0};
   ASSAY_TRY(assay_torch_file_open(path, &file, err));
-  assay_status st = assay_state_dict_of_torch(file, &dict, /*err=*/NULL);
+  assay_error words = {0};
+  assay_status st = assay_state_dict_of_torch(file, &dict, &words);
   if (!st) {
     *out = dict.tensors;
     dict.tensors = (assay_tensor_map){0};
-  } else if (st != ASSAY_E_MEMORY) {
-    st = read_every_tensor(file, out, err);
+  } else if (st == ASSAY_E_MEMORY || st == ASSAY_E_LIMIT) {
+    st = assay_fail(err, st, "%s", words.text);
   } else {
-    st = assay_fail_memory(err, 0);
+    st = read_every_tensor(file, out, err);
   }
   if (st) assay_error_in(err, "checkpoint '%s'", path);
   assay_state_dict_reset(&dict);

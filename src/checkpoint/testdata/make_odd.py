@@ -119,6 +119,7 @@ save("pid_odd.pth", dict_of(w=b"(" + text("other") + b"tQ"))
 save("no_folder.pth", good, prefix="")
 save("newer.pth", good, extra={"a/.format_version": b"1", "a/.storage_alignment": b"64", "a/byteorder": b"little",
                                "a/.data/serialization_id": b"0573335438576142944111387808966045840332"})
+save("many_names.pth", dict_of(n0=tensor(size=(2**22,), stride=(0,)) + b"q\x00", **{"n%d" % i: b"h\x00" for i in range(1, 70)}))
 legacy("legacy.pth")
 legacy("legacy_big.pth", little=b"\x89")
 legacy("legacy_version.pth", version=1002)
