@@ -22,8 +22,7 @@
 #include "onnx/specialise.h"
 #include "package/npz.h"
 
-#define INPUTS_MAX      1024
-#define MODEL_MAX_BYTES ((size_t)1 << 31)
+#define INPUTS_MAX 1024
 
 static bool has_free_dims(const assay_manifest *manifest) {
   for (size_t i = 0; i < manifest->n_inputs; i++)
@@ -68,15 +67,16 @@ static assay_status shapes_of(const assay_manifest *manifest, const assay_tensor
 static assay_status fix_model(const attempt *a, const assay_onnx_shape *shapes, assay_buf *out,
                               assay_error *err) {
   const assay_manifest *manifest = &a->bundle->manifest;
-  assay_buf model = {0}, fixed = {0};
+  assay_file_map model = {0};
+  assay_buf fixed = {0};
   const bool is_whole = manifest->n_external == 0;
-  assay_status st = assay_file_read(a->model_path, MODEL_MAX_BYTES, &model, err);
+  assay_status st = assay_file_map_open(a->model_path, &model, err);
   if (st == ASSAY_OK)
     st = assay_onnx_fix_shapes(model.data, model.size_bytes, shapes, manifest->n_inputs,
                                is_whole ? out : &fixed, err);
   if (st == ASSAY_OK && !is_whole)
     st = assay_onnx_embed(fixed.data, fixed.size_bytes, a->bundle->folder, out, err);
-  assay_buf_reset(&model);
+  assay_file_map_close(&model);
   assay_buf_reset(&fixed);
   return st;
 }
@@ -151,16 +151,16 @@ static assay_status check_folding(const char *folder, const assay_child_result *
 
 static assay_status take_folded(const char *folder, const assay_buf *fixed, assay_buf *out,
                                 size_t *out_n_removed, assay_error *err) {
-  assay_buf folded = {0};
+  assay_file_map folded = {0};
   char *path = assay_path_join(folder, ASSAY_WORKER_FOLDED_FILE);
   if (path == NULL) return assay_fail_memory(err, 256);
   assay_status st = assay_path_kind_of(path) == ASSAY_PATH_FILE
-                        ? assay_file_read(path, MODEL_MAX_BYTES, &folded, err)
+                        ? assay_file_map_open(path, &folded, err)
                         : assay_fail(err, ASSAY_E_WORKER, "the folding process left no model");
   if (st == ASSAY_OK)
     st = assay_onnx_fold(fixed->data, fixed->size_bytes, folded.data, folded.size_bytes, out,
                          out_n_removed, err);
-  assay_buf_reset(&folded);
+  assay_file_map_close(&folded);
   assay_free(path);
   return st;
 }
