@@ -3,10 +3,12 @@
  */
 #include "checkpoint/torch_file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "checkpoint/torch_parts.h"
 
 /* Of keys, paths, dims and strides: a tensor takes some 200 bytes, and at least 60 in the pickle.
@@ -122,6 +124,15 @@ static assay_status open_file(assay_torch_file *file, const char *path, assay_er
   return ASSAY_OK;
 }
 
+/* The file's name in front of what went wrong, unless that begins with it: what reads whole files
+ * names them. */
+static void put_in_file(const char *path, assay_error *err) {
+  char quoted[ASSAY_ERROR_TEXT_BYTES];
+  snprintf(quoted, sizeof quoted, "'%s': ", path);
+  if (err != NULL && !assay_text_has_prefix(err->text, quoted))
+    assay_error_in(err, "checkpoint '%s'", path);
+}
+
 assay_status assay_torch_file_open(const char *path, assay_torch_file **out, assay_error *err) {
   assay_torch_file *file = assay_alloc(sizeof *file);
   if (file == NULL) return assay_fail_memory(err, sizeof *file);
@@ -130,7 +141,7 @@ assay_status assay_torch_file_open(const char *path, assay_torch_file **out, ass
   assay_status st = open_file(file, path, err);
   if (st) {
     assay_torch_file_close(file);
-    assay_error_in(err, "checkpoint '%s'", path);
+    put_in_file(path, err);
     return st;
   }
   *out = file;
