@@ -17,10 +17,8 @@
 #include "campaign/plan.h"
 #include "package/package.h"
 
-#define BATCH_FILE      "batch.json"
-#define JOBS_FILE       "jobs.txt"
-#define SCRIPT_FILE     "job.sh"
-#define BATCH_MAX_BYTES ((size_t)16 << 20)
+#define JOBS_FILE   "jobs.txt"
+#define SCRIPT_FILE "job.sh"
 
 /* Of a file to submit, for the jobs first to last of one runtime. */
 typedef struct job_array {
@@ -251,7 +249,8 @@ static assay_status fill_script(const maker *m, assay_buf *out, assay_error *err
                                err);
 }
 
-static assay_status put_record(const maker *m, assay_json_builder *b, assay_error *err) {
+static assay_status put_record(const maker *m, const assay_batch_made *made, assay_json_builder *b,
+                               assay_error *err) {
   char sha256[ASSAY_SHA256_HEX_BYTES];
   ASSAY_TRY(
       assay_sha256_bytes(m->spec->file->text.data, m->spec->file->text.size_bytes, sha256, err));
@@ -260,6 +259,9 @@ static assay_status put_record(const maker *m, assay_json_builder *b, assay_erro
   assay_json_put_string(b, "system", systems[m->spec->system].name);
   assay_json_put_string(b, "campaign", m->campaign);
   assay_json_put_string(b, "campaign_sha256", sha256);
+  assay_json_begin_array(b, "submit");
+  for (size_t i = 0; i < made->n_submit; i++) assay_json_put_string(b, NULL, made->submit[i]);
+  assay_json_end(b);
   assay_json_begin_array(b, "jobs");
   for (size_t i = 0; i < m->n_jobs; i++) {
     const job *one = &m->jobs[i];
@@ -280,10 +282,10 @@ static assay_status put_record(const maker *m, assay_json_builder *b, assay_erro
 }
 
 /* batch.json, which comes last: where it is, the batch is whole. */
-static assay_status write_record(const maker *m, assay_error *err) {
-  char *path = assay_path_join(m->folder, BATCH_FILE);
+static assay_status write_record(const maker *m, const assay_batch_made *made, assay_error *err) {
+  char *path = assay_path_join(m->folder, ASSAY_BATCH_FILE);
   assay_json_builder *b = assay_json_builder_create();
-  assay_status st = path != NULL ? put_record(m, b, err) : assay_fail_memory(err, 256);
+  assay_status st = path != NULL ? put_record(m, made, b, err) : assay_fail_memory(err, 256);
   if (st == ASSAY_OK) st = assay_json_builder_write(b, path, err);
   assay_json_builder_destroy(b);
   assay_free(path);
@@ -385,14 +387,14 @@ static assay_status make(maker *m, assay_batch_made *out, assay_error *err) {
   ASSAY_TRY(make_folders(m, err));
   ASSAY_TRY(write_jobs(m, err));
   ASSAY_TRY(write_arrays(m, out, err));
-  return write_record(m, err);
+  return write_record(m, out, err);
 }
 
 static assay_status check_folder(const char *folder, assay_error *err) {
   char *here = NULL;
   if (folder[0] != '/') ASSAY_TRY(find_real(".", &here, err));
   char *whole = assay_path_join(here != NULL ? here : "/", folder);
-  char *record = assay_path_join(folder, BATCH_FILE);
+  char *record = assay_path_join(folder, ASSAY_BATCH_FILE);
   assay_status st = whole != NULL && record != NULL ? check_plain(whole, err)
                                                     : assay_fail_memory(err, strlen(folder));
   if (st == ASSAY_OK && assay_path_kind_of(record) != ASSAY_PATH_NONE)
@@ -468,7 +470,7 @@ static assay_status find_package(const char *folder, size_t number, char **out, 
 static assay_status read_record(const char *path, size_t *out_n, assay_error *err) {
   assay_json *root = NULL;
   const assay_json *jobs = NULL;
-  ASSAY_TRY(assay_json_read(path, BATCH_MAX_BYTES, &root, err));
+  ASSAY_TRY(assay_json_read(path, ASSAY_BATCH_MAX_BYTES, &root, err));
   assay_status st = assay_json_need_schema(root, "batch", 1, err);
   if (st == ASSAY_OK) st = assay_json_need_array(root, "jobs", &jobs, err);
   if (st == ASSAY_OK) *out_n = assay_json_len(jobs);
@@ -481,13 +483,13 @@ static assay_status read_record(const char *path, size_t *out_n, assay_error *er
 
 assay_status assay_batch_jobs_read(const char *folder, assay_batch_jobs *out, assay_error *err) {
   assay_batch_jobs jobs = {0};
-  char *path = assay_path_join(folder, BATCH_FILE);
+  char *path = assay_path_join(folder, ASSAY_BATCH_FILE);
   if (path == NULL) return assay_fail_memory(err, 256);
   assay_status st =
       assay_path_kind_of(path) == ASSAY_PATH_FILE
           ? read_record(path, &jobs.n, err)
-          : assay_fail(err, ASSAY_E_FORMAT, "'%s' holds no " BATCH_FILE ": 'assay batch' makes one",
-                       folder);
+          : assay_fail(err, ASSAY_E_FORMAT,
+                       "'%s' holds no " ASSAY_BATCH_FILE ": 'assay batch' makes one", folder);
   assay_free(path);
   if (st) return st;
   jobs.packages = assay_alloc_array(jobs.n, sizeof *jobs.packages);

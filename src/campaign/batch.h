@@ -3,7 +3,7 @@
  * program, the folder and whatever the campaign names are seen by all machines under the same paths
  * (a shared file system).
  *
- *   <folder>/batch.json             what was asked, and the jobs
+ *   <folder>/batch.json             what was asked, the jobs, and the lines that submit them
  *            jobs.txt               line n: the runs of job n, as words of --only
  *            job.sh                 job.sh N makes them
  *            <system>-<runtime>.*   to be submitted, one array for each runtime: they want other
@@ -19,7 +19,9 @@
 #include "base/status.h"
 #include "campaign/campaign_file.h"
 
-#define ASSAY_BATCH_JOBS_MAX 4096
+#define ASSAY_BATCH_JOBS_MAX  4096
+#define ASSAY_BATCH_FILE      "batch.json"
+#define ASSAY_BATCH_MAX_BYTES ((size_t)16 << 20)
 
 typedef enum assay_batch_system {
   ASSAY_BATCH_SLURM,

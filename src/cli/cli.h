@@ -69,6 +69,6 @@ int assay_cmd_fusion(int argc, char **argv);
  * package; otherwise false, *out_exit, and what it says of them. The exit status of --merge. */
 bool assay_cmd_run_takes(const char *campaign, const char *const *words, size_t n,
                          int *out_exit) ASSAY_NODISCARD;
-int assay_cmd_run_merge(const char *const *packages, size_t n, const char *out_path);
+int assay_cmd_run_merge(const char *const *packages, size_t n, const char *out_path, bool json);
 
 #endif

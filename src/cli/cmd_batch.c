@@ -14,7 +14,7 @@
 #define WORDS_MAX 256 /* directives, or words for 'assay run' */
 #define CASES_MAX 1000000
 
-enum { KEY_CAMPAIGN = 256, KEY_SYSTEM, KEY_CASES, KEY_DIRECTIVE, KEY_COLLECT };
+enum { KEY_CAMPAIGN = 256, KEY_SYSTEM, KEY_CASES, KEY_DIRECTIVE, KEY_COLLECT, KEY_JSON };
 
 static const struct argp_option options[] = {
     {"campaign", KEY_CAMPAIGN, "FILE", 0, "the campaign file", 0},
@@ -26,6 +26,7 @@ static const struct argp_option options[] = {
      0},
     {"collect", KEY_COLLECT, "JOBS", 0,
      "make one package of what the jobs of that folder have made, and say how it ended", 0},
+    {"json", KEY_JSON, NULL, 0, "print batch.json, or how it ended, as JSON", 0},
     {"output", 'o', "FOLDER", 0, "new folder of the jobs; with --collect, of the package", 0},
     {0}};
 
@@ -37,6 +38,7 @@ typedef struct arguments {
   size_t n_directives;
   const char *words[WORDS_MAX];
   size_t n_words;
+  bool json;
 } arguments;
 
 static error_t take_system(arguments *a, const char *value, struct argp_state *state) {
@@ -63,8 +65,9 @@ static error_t check(const arguments *a, const struct argp_state *state) {
   const bool makes = a->campaign != NULL || a->system >= 0 || a->n_cases > 0 ||
                      a->n_directives > 0 || a->n_words > 0;
   if (a->collect != NULL && makes)
-    return assay_cli_usage(state, "--collect takes what is there: of the other options only -o has "
-                                  "an effect");
+    return assay_cli_usage(
+        state, "--collect takes what is there: of the other options only -o and --json have "
+               "an effect");
   if (a->collect == NULL && a->campaign == NULL)
     return assay_cli_usage(state, "--campaign is needed, or --collect: 'assay batch --help' has "
                                   "examples");
@@ -93,6 +96,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return add(a->directives, &a->n_directives, value, state);
   case KEY_COLLECT:
     a->collect = value;
+    return 0;
+  case KEY_JSON:
+    a->json = true;
     return 0;
   case 'o':
     a->output = value;
@@ -133,6 +139,18 @@ static const struct argp argp = {
 /* --- making --------------------------------------------------------------------------------------
  */
 
+/* What a program reads: the file as it was written. */
+static assay_status print_record(const char *folder, assay_error *err) {
+  assay_buf text = {0};
+  char *path = assay_path_join(folder, ASSAY_BATCH_FILE);
+  if (path == NULL) return assay_fail_memory(err, 256);
+  const assay_status st = assay_file_read(path, ASSAY_BATCH_MAX_BYTES, &text, err);
+  if (st == ASSAY_OK) fputs(assay_buf_text(&text), stdout);
+  assay_buf_reset(&text);
+  assay_free(path);
+  return st;
+}
+
 static void print_made(const arguments *a, const assay_batch_made *made) {
   printf("%zu job%s in %s\n\nSubmit:\n", made->n_jobs, made->n_jobs == 1 ? "" : "s", a->output);
   for (size_t i = 0; i < made->n_submit; i++) printf("  %s\n", made->submit[i]);
@@ -157,8 +175,11 @@ static assay_status make(const arguments *a, const assay_campaign_file *file, co
   ASSAY_TRY(assay_folder_create(bundles, err));
   ASSAY_TRY(assay_campaign_bundles_make(file, bundles, &folders, err));
   spec.bundle_folders = (const char *const *)folders;
-  const assay_status st = assay_batch_make(&spec, &made, err);
-  if (st == ASSAY_OK) print_made(a, &made);
+  assay_status st = assay_batch_make(&spec, &made, err);
+  if (st == ASSAY_OK && a->json)
+    st = print_record(a->output, err);
+  else if (st == ASSAY_OK)
+    print_made(a, &made);
   assay_batch_made_reset(&made);
   assay_campaign_bundles_free(folders, file->n_bundles);
   return st;
@@ -222,7 +243,7 @@ static int collect(const arguments *a) {
       fprintf(stderr,
               "assay batch: %zu of %zu jobs have not finished, their runs are missing: %s\n",
               jobs.n - n, jobs.n, unfinished);
-    exit_status = assay_cmd_run_merge(packages, n, a->output);
+    exit_status = assay_cmd_run_merge(packages, n, a->output, a->json);
   }
   assay_free(packages);
   assay_batch_jobs_reset(&jobs);

@@ -390,16 +390,34 @@ bool assay_cmd_run_takes(const char *campaign, const char *const *words, size_t 
   return taken;
 }
 
-/* The gate's word over a merged package is that over any other. */
-static int merge(const char *const *packages, size_t n, const char *out_path, bool json) {
-  const assay_campaign_summary summary = {0};
-  assay_error err = {0};
-  if (assay_merge_packages(packages, n, out_path, &err)) return assay_cli_fail("run", &err);
-  return print_end(out_path, json, &summary);
+/* Of a package that is there: none is made. */
+static assay_status count_runs(const char *path, assay_campaign_summary *out, assay_error *err) {
+  assay_package package = {0};
+  ASSAY_TRY(assay_package_read(path, &package, err));
+  assay_status st = ASSAY_OK;
+  for (size_t i = 0; i < package.n_runs && st == ASSAY_OK; i++) {
+    assay_result result = {0};
+    st = assay_package_result(&package, path, i, &result, err);
+    const bool is_missing = result.status == ASSAY_RESULT_MISSING;
+    const bool passed = !is_missing && assay_result_passed(&result);
+    out->n_missing += is_missing;
+    out->n_passed += passed;
+    out->n_failed += !is_missing && !passed;
+    assay_result_reset(&result);
+  }
+  out->n_runs = package.n_runs;
+  out->n_reused = out->n_passed + out->n_failed;
+  assay_package_reset(&package);
+  return st;
 }
 
-int assay_cmd_run_merge(const char *const *packages, size_t n, const char *out_path) {
-  return merge(packages, n, out_path, /*json=*/false);
+/* The gate's word over a merged package is that over any other. */
+int assay_cmd_run_merge(const char *const *packages, size_t n, const char *out_path, bool json) {
+  assay_campaign_summary summary = {0};
+  assay_error err = {0};
+  if (assay_merge_packages(packages, n, out_path, &err) || count_runs(out_path, &summary, &err))
+    return assay_cli_fail("run", &err);
+  return print_end(out_path, json, &summary);
 }
 
 int assay_cmd_run(int argc, char **argv) {
@@ -408,7 +426,8 @@ int assay_cmd_run(int argc, char **argv) {
   if (a == NULL) return ASSAY_EXIT_FAULT;
   a->spec.warmup = -1;
   if (assay_cli_parse("run", &argp, argc, argv, a, &exit_status))
-    exit_status = a->merge.n > 0 ? merge(a->merge.items, a->merge.n, a->spec.package_path, a->json)
+    exit_status = a->merge.n > 0 ? assay_cmd_run_merge(a->merge.items, a->merge.n,
+                                                       a->spec.package_path, a->json)
                                  : run(a, argc, argv);
   release(a);
   return exit_status;
