@@ -65,6 +65,11 @@ static void judges_globals_by_name(void **state) {
       {"itertools", "count", ASSAY_PICKLE_UNKNOWN},
       {"mlpf.conf", "os.system", ASSAY_PICKLE_DANGEROUS},
       {"collections", "OrderedDict.fromkeys", ASSAY_PICKLE_DANGEROUS},
+      {"my_project.train", "Trainer.Mode", ASSAY_PICKLE_UNKNOWN}, /* a class in a class */
+      {"my_project.train", "Trainer.os.system", ASSAY_PICKLE_DANGEROUS},
+      {"my_project.train", "Trainer.", ASSAY_PICKLE_DANGEROUS},
+      {"my_project.train", ".Trainer", ASSAY_PICKLE_DANGEROUS},
+      {"subprocess", "Popen.Mode", ASSAY_PICKLE_DANGEROUS},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     assay_pickle_safety found = assay_pickle_safety_of(rows[i].module, rows[i].name);
