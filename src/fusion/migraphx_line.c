@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#define FLAT_MIN 256
+
 /* "{1, 8, 64, 64}" at *at, at most RANK_MAX numbers; *at goes behind it. */
 static bool parse_list(assay_text_span text, size_t *at, int64_t *out, int *out_n) {
   size_t close = assay_span_find(text, "}", *at);
@@ -138,10 +140,35 @@ bool assay_migraphx_is_integer(assay_text_span type) {
   return assay_span_begins(type, "int") || assay_span_begins(type, "uint");
 }
 
+/* How many axes that end before `end`, ones among them, make up n; 0: none do. */
+static int axes_of(const assay_migraphx_shape *shape, int end, int64_t n) {
+  int64_t product = 1;
+  for (int axis = end - 1; axis >= 0; axis--) {
+    const int64_t len = shape->lens[axis];
+    if (len <= 0 || len > n / product) return 0;
+    product *= len;
+    if (product == n) return end - axis;
+  }
+  return 0;
+}
+
+/* [.., N, N], where axes of one, and an axis that was split, change nothing; or both as one axis,
+ * where N is so large that its square is no model's width. */
+static bool ends_in_square_of(const assay_migraphx_shape *shape, int64_t n) {
+  const int rank = shape->rank;
+  const int n_last = n > 1 ? axes_of(shape, rank, n) : 0;
+  if (n_last > 0 && axes_of(shape, rank - n_last, n) > 0) return true;
+  for (int axis = 0; axis < rank && n >= FLAT_MIN && n <= INT32_MAX; axis++)
+    if (shape->lens[axis] == n * n) return true;
+  return false;
+}
+
 bool assay_migraphx_is_square(const assay_migraphx_shape *shape, int64_t n) {
-  int rank = shape->rank;
-  if (rank < 2 || shape->lens[rank - 1] != shape->lens[rank - 2]) return false;
-  if (n > 0 ? shape->lens[rank - 1] != n : shape->lens[rank - 1] < 2) return false;
+  const int rank = shape->rank;
+  if (n > 0 && !ends_in_square_of(shape, n)) return false;
+  if (n <= 0 &&
+      (rank < 2 || shape->lens[rank - 1] != shape->lens[rank - 2] || shape->lens[rank - 1] < 2))
+    return false;
   for (int axis = 0; axis < rank; axis++)
     if (shape->strides[axis] == 0 && shape->lens[axis] > 1) return false;
   return true;

@@ -41,7 +41,8 @@ assay_text_span assay_migraphx_attribute(const assay_migraphx_instr *instr, cons
 bool assay_migraphx_is_floating(assay_text_span type);
 bool assay_migraphx_is_integer(assay_text_span type); /* of either sign; bool is none */
 
-/* lens end in n, n (n 0: any two equal ones above 1), and no stride is zero: not a broadcast. */
+/* lens end in n, n, where axes of one and a split axis change nothing, or hold n * n (n from 256);
+ * n 0: end in any two equal ones above 1. And no stride is zero: not a broadcast. */
 bool assay_migraphx_is_square(const assay_migraphx_shape *shape, int64_t n);
 
 #endif

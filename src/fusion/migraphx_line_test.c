@@ -95,6 +95,18 @@ static void tells_scores_from_views(void **state) {
       {"half_type, {1, 8, 64, 16}, {8192, 1024, 16, 1}", 64, false},
       {"half_type, {1, 1}, {1, 1}", 0, false},
       {"half_type, {64}, {1}", 64, false},
+      {"half_type, {1, 8, 64, 1, 64}, {32768, 4096, 64, 64, 1}", 64, true},
+      {"half_type, {8, 64, 64, 1}, {4096, 64, 1, 1}", 64, true},
+      {"half_type, {1, 8, 64, 16, 4}, {32768, 4096, 64, 4, 1}", 64, true}, /* an axis split */
+      {"half_type, {1, 8, 16, 4, 64}, {32768, 4096, 256, 64, 1}", 64, true},
+      {"half_type, {1, 64, 8, 16}, {8192, 128, 16, 1}", 64, false},
+      {"half_type, {8, 4096}, {4096, 1}", 64, false}, /* may be a width */
+      {"half_type, {8, 1000000}, {1000000, 1}", 1000, true},
+      {"half_type, {1, 8, 1000, 1, 1000}, {8000000, 1000000, 1000, 1000, 1}", 1000, true},
+      {"half_type, {1, 1000, 256}, {256000, 256, 1}", 1000, false},
+      {"half_type, {1, 1}, {1, 1}", 1, false},
+      {"half_type, {0, 64, 64}, {4096, 64, 1}", 64, true},
+      {"half_type, {64, 0}, {0, 1}", 64, false},
   };
   (void)state;
   for (size_t i = 0; i < N_OF(rows); i++) {
