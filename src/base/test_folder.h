@@ -1,5 +1,5 @@
-/* For tests: an empty folder of their own, and paths in it. What a failing test leaves open goes
- * when the program ends. */
+/* For tests: an empty folder of their own, paths in it, and what files hold. Folders that are open
+ * when the program ends go with it. */
 #ifndef ASSAY_BASE_TEST_FOLDER_H
 #define ASSAY_BASE_TEST_FOLDER_H
 
@@ -63,6 +63,17 @@ static inline size_t test_folder_count(const test_folder *folder) {
   size_t n = names.n;
   assay_names_reset(&names);
   return n;
+}
+
+/* The bytes of a file of at most 64 MiB, the caller's. */
+static inline assay_buf test_file_read(const char *path) {
+  assay_buf bytes = {0};
+  assay_error err = {0};
+  if (assay_file_read(path, (size_t)1 << 26, &bytes, &err)) {
+    fprintf(stderr, "%s\n", err.text);
+    abort();
+  }
+  return bytes;
 }
 
 static inline void test_folder_close(test_folder *folder) {

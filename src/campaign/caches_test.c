@@ -12,19 +12,7 @@
 #include "base/array.h"
 #include "base/test_folder.h"
 
-static test_folder folder;
-
-static int set_up(void **state) {
-  (void)state;
-  test_folder_open(&folder);
-  return 0;
-}
-
-static int tear_down(void **state) {
-  (void)state;
-  test_folder_close(&folder);
-  return 0;
-}
+static test_folder folder; /* of all tests; main opens it */
 
 static void set(assay_settings *settings, const char *key, const char *value) {
   assert_int_equal(assay_settings_set(settings, key, value, NULL), ASSAY_OK);
@@ -115,5 +103,6 @@ int main(void) {
       cmocka_unit_test(what_names_nothing_is_left_alone),
       cmocka_unit_test(what_is_in_them_is_counted_before_and_after),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  test_folder_open(&folder);
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,19 +15,7 @@
 #include "base/test_folder.h"
 #include "package/npz.h"
 
-static test_folder folder;
-
-static int set_up(void **state) {
-  (void)state;
-  test_folder_open(&folder);
-  return 0;
-}
-
-static int tear_down(void **state) {
-  (void)state;
-  test_folder_close(&folder);
-  return 0;
-}
+static test_folder folder; /* of all tests; main opens it */
 
 static void add_array(assay_tensor_map *arrays, const char *name, int rank, const int64_t *dims) {
   assay_tensor t = {0};
@@ -107,5 +95,6 @@ int main(void) {
       cmocka_unit_test(symbols_get_the_sizes_of_the_case),
       cmocka_unit_test(a_case_without_the_array_is_refused),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  test_folder_open(&folder);
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }

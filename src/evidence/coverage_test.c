@@ -24,19 +24,7 @@
 #define STATIC_RUN "openvino-1.24.1-mix17-static-2runs"
 #define NCHW_RUN   "webgpu-1.30.0-nchw-mix17-2runs"
 
-static test_folder folder;
-
-static int set_up(void **state) {
-  (void)state;
-  test_folder_open(&folder);
-  return 0;
-}
-
-static int tear_down(void **state) {
-  (void)state;
-  test_folder_close(&folder);
-  return 0;
-}
+static test_folder folder; /* of all tests; main opens it */
 
 /* The files of a sample; `assignment` (or NULL) in place of its own. */
 static assay_coverage judge_of(const char *model, const char *sample, const char *provider,
@@ -71,9 +59,8 @@ static const char *write_text(const char *text) {
 
 static char *read_text(const char *sample) {
   char path[256];
-  assay_buf buf = {0};
   snprintf(path, sizeof path, "testdata/assignment/%s.txt", sample);
-  assert_int_equal(assay_file_read(path, 1 << 20, &buf, NULL), ASSAY_OK);
+  assay_buf buf = test_file_read(path);
   char *text = assay_strdup(assay_buf_text(&buf));
   assert_non_null(text);
   assay_buf_reset(&buf);
@@ -261,5 +248,6 @@ int main(void) {
       cmocka_unit_test(an_assignment_cut_anywhere_is_refused),
       cmocka_unit_test(out_of_memory_is_an_error_and_leaks_nothing),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  test_folder_open(&folder);
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,19 +20,7 @@
 #define DNNL    "DnnlExecutionProvider"
 #define XNNPACK "XnnpackExecutionProvider"
 
-static test_folder folder;
-
-static int set_up(void **state) {
-  (void)state;
-  test_folder_open(&folder);
-  return 0;
-}
-
-static int tear_down(void **state) {
-  (void)state;
-  test_folder_close(&folder);
-  return 0;
-}
+static test_folder folder; /* of all tests; main opens it */
 
 static assay_placement judge(const assay_placement_spec *spec) {
   assay_placement p = {0};
@@ -59,11 +47,6 @@ static void profile_path(const char *name, char out[256]) {
 
 static void append(assay_buf *buf, const char *text, size_t n) {
   assert_int_equal(assay_buf_append(buf, text, n, NULL), ASSAY_OK);
-}
-
-static void read_file(const char *path, assay_buf *out) {
-  assay_error err = {0};
-  if (assay_file_read(path, 1 << 24, out, &err)) fail_msg("%s", err.text);
 }
 
 static void write_file(const char *path, const assay_buf *buf) {
@@ -163,8 +146,7 @@ static void what_was_compiled_and_copied_is_counted(void **state) {
 static void copies_without_a_size_are_unavailable(void **state) {
   (void)state;
   static const char *const sizes[] = {"1025", "", "-1", "1e3", "1234567890123456789", "x"};
-  assay_buf whole = {0};
-  read_file("testdata/profile/webgpu-1.22.0-mix17-2runs.json", &whole);
+  assay_buf whole = test_file_read("testdata/profile/webgpu-1.22.0-mix17-2runs.json");
   const char *const text = assay_buf_text(&whole), key[] = "\"output_size\" : \"";
   const char *memcpy_event = strstr(text, "Memcpy");
   while (memcpy_event > text && *memcpy_event != '\n') --memcpy_event;
@@ -412,7 +394,7 @@ static evidence open_evidence(bool damage_profile) {
                          .provider = CPU,
                          .n_runs = 3,
                          .max_copies = -1}};
-  read_file(damage_profile ? e.spec.profile_path : e.spec.log_path, &e.text);
+  e.text = test_file_read(damage_profile ? e.spec.profile_path : e.spec.log_path);
   snprintf(e.path, sizeof e.path, "%s", test_folder_file(&folder, "damaged"));
   return e;
 }
@@ -591,8 +573,7 @@ static void a_comma_too_many_is_repaired_and_one_too_few_is_not(void **state) {
 /* A profile of one call, where a lost event shows only against the log. */
 static void the_log_catches_what_one_call_cannot(void **state) {
   (void)state;
-  assay_buf whole = {0}, text = {0};
-  read_file("testdata/profile/cpu-1.24.3-mix17.json", &whole);
+  assay_buf whole = test_file_read("testdata/profile/cpu-1.24.3-mix17.json"), text = {0};
   char log[1024], path[1024];
   snprintf(log, sizeof log, "%s", write_matching_log("testdata/profile/cpu-1.24.3-mix17.json"));
   snprintf(path, sizeof path, "%s", test_folder_file(&folder, "lost"));
@@ -754,5 +735,6 @@ int main(void) {
       cmocka_unit_test(a_log_of_two_sessions_or_dropped_events_is_unknown),
       cmocka_unit_test(out_of_memory_is_an_error_and_leaks_nothing),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  test_folder_open(&folder);
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }

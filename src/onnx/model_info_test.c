@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/test_folder.h"
 #include "onnx/onnx_test.h"
 
 static assay_status parse(const assay_buf *bytes, assay_onnx_info **out, assay_error *err) {
@@ -297,11 +297,6 @@ static void initialisers_are_no_inputs(void **state) {
 
 /* ---- everything at once ---- */
 
-static void read_all(assay_buf *out, const char *path) {
-  assay_error err = {0};
-  if (assay_file_read(path, 1 << 20, out, &err)) fail_msg("%s", err.text);
-}
-
 /* Refused as FORMAT, LIMIT or ARGUMENT (a shape), or still a model: whatever it is, with words, and
  * without leaks or overreads in a sanitised build. */
 static void check_any(const uint8_t *bytes, size_t n, const char *what) {
@@ -326,8 +321,7 @@ static void a_model_cut_or_changed_anywhere_does_no_harm(void **state) {
                                       "testdata/models/attn24_f32_boolmask4d.onnx"};
   static const uint8_t CHANGES[] = {0x01, 0x80, 0xff};
   for (size_t i = 0; i < sizeof PATHS / sizeof *PATHS; i++) {
-    assay_buf bytes = {0};
-    read_all(&bytes, PATHS[i]);
+    assay_buf bytes = test_file_read(PATHS[i]);
     for (size_t n = 0; n < bytes.size_bytes; n++) check_any(bytes.data, n, PATHS[i]);
     for (size_t at = 0; at < bytes.size_bytes; at++) {
       for (size_t k = 0; k < sizeof CHANGES; k++) {

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
-#include "base/file.h"
+#include "base/test_folder.h"
 #include "onnx/model_info.h"
 
 #define MODEL  "../runtime/testdata/mix17.onnx"
@@ -22,15 +22,8 @@
 static const int64_t dims[] = {2, 8, 32};
 static const assay_onnx_shape x_of_2x8 = {"x", 3, dims};
 
-static assay_buf read_file(const char *path) {
-  assay_buf bytes = {0};
-  assay_error err = {0};
-  if (assay_file_read(path, 1 << 20, &bytes, &err)) fail_msg("%s", err.text);
-  return bytes;
-}
-
 static assay_buf fixed_model(void) {
-  assay_buf model = read_file(MODEL), fixed = {0};
+  assay_buf model = test_file_read(MODEL), fixed = {0};
   assay_error err = {0};
   if (assay_onnx_fix_shapes(model.data, model.size_bytes, &x_of_2x8, 1, &fixed, &err))
     fail_msg("%s", err.text);
@@ -81,7 +74,7 @@ static void shapes_that_do_not_fit_are_refused(void **state) {
       {{"x", 4, four}, "the graph has no input 'x' of 4 dimensions"},
       {{"x", 3, other}, "dimension 2 of input 'x' is 32, not 33"},
   };
-  assay_buf model = read_file(MODEL);
+  assay_buf model = test_file_read(MODEL);
   for (size_t i = 0; i < N_OF(cases); i++) {
     assay_buf out = {0};
     assay_error err = {0};
@@ -98,7 +91,7 @@ static void shapes_that_do_not_fit_are_refused(void **state) {
  * made of it. */
 static void what_follows_from_shapes_is_constant(void **state) {
   (void)state;
-  assay_buf fixed = fixed_model(), folded = read_file(FOLDED), out = {0};
+  assay_buf fixed = fixed_model(), folded = test_file_read(FOLDED), out = {0};
   assay_error err = {0};
   size_t n_removed = 0, n = 0;
   if (assay_onnx_fold(fixed.data, fixed.size_bytes, folded.data, folded.size_bytes, &out,
@@ -129,7 +122,7 @@ static void without_constants_every_node_stays(void **state) {
     size_t n_nodes;
   } cases[] = {{MODEL, 13}, {BODIES, 9}};
   for (size_t i = 0; i < N_OF(cases); i++) {
-    assay_buf model = read_file(cases[i].path), out = {0};
+    assay_buf model = test_file_read(cases[i].path), out = {0};
     assay_error err = {0};
     size_t n_removed = 1;
     if (assay_onnx_fold(model.data, model.size_bytes, model.data, model.size_bytes, &out,
@@ -146,7 +139,7 @@ static void without_constants_every_node_stays(void **state) {
 
 static void a_folded_model_cut_anywhere_is_refused_or_folds_nothing_wrong(void **state) {
   (void)state;
-  assay_buf fixed = fixed_model(), folded = read_file(FOLDED);
+  assay_buf fixed = fixed_model(), folded = test_file_read(FOLDED);
   for (size_t n = 0; n < folded.size_bytes; n += n < 400 ? 1 : 211) {
     assay_buf out = {0};
     size_t n_removed = 0;
@@ -161,7 +154,7 @@ static void a_folded_model_cut_anywhere_is_refused_or_folds_nothing_wrong(void *
 
 static void out_of_memory_is_an_error_and_leaks_nothing(void **state) {
   (void)state;
-  assay_buf model = read_file(MODEL), folded = read_file(FOLDED);
+  assay_buf model = test_file_read(MODEL), folded = test_file_read(FOLDED);
   assay_status st = ASSAY_E_MEMORY;
   for (int64_t n = 0; st == ASSAY_E_MEMORY; n += 7) {
     assay_buf fixed = {0}, out = {0};

@@ -46,13 +46,6 @@ static const char *data_path(const char *name) {
   return path;
 }
 
-static assay_buf read_bytes(const char *path) {
-  assay_buf bytes = {0};
-  assay_error err = {0};
-  if (assay_file_read(path, 1000000, &bytes, &err)) fail_msg("%s", err.text);
-  return bytes;
-}
-
 static void expect(assay_status found, const assay_error *err, assay_status status,
                    const char *words, const char *what) {
   if (found == status && strstr(err->text, words) != NULL) return;
@@ -113,7 +106,7 @@ static void numpys_arrays_are_read_and_written_the_same(void **state) {
     if (assay_npy_read(data_path(samples[i].file), NULL, &t, &err)) fail_msg("%s", err.text);
     assert_sample(&samples[i], &t);
     assert_int_equal(assay_npy_write(f->path, &t, NULL), ASSAY_OK);
-    assay_buf theirs = read_bytes(data_path(samples[i].file)), ours = read_bytes(f->path);
+    assay_buf theirs = test_file_read(data_path(samples[i].file)), ours = test_file_read(f->path);
     bool same = theirs.size_bytes == ours.size_bytes &&
                 memcmp(theirs.data, ours.data, ours.size_bytes) == 0;
     if (same != samples[i].comes_back)
@@ -146,7 +139,7 @@ static void bools_and_complex_numbers_are_read(void **state) {
   for (size_t i = 0; i < N_OF(files); i++) {
     assert_int_equal(assay_npy_read(data_path(files[i]), NULL, &t, NULL), ASSAY_OK);
     assert_int_equal(assay_npy_write(f->path, &t, NULL), ASSAY_OK);
-    assay_buf theirs = read_bytes(data_path(files[i])), ours = read_bytes(f->path);
+    assay_buf theirs = test_file_read(data_path(files[i])), ours = test_file_read(f->path);
     assert_int_equal(theirs.size_bytes, ours.size_bytes);
     assert_memory_equal(theirs.data, ours.data, ours.size_bytes);
     assay_tensor_reset(&t);
@@ -263,7 +256,7 @@ static void one_array_is_read_by_its_name(void **state) {
 
 static void bytes_behind_a_bare_array_are_counted(void **state) {
   fixture *f = *state;
-  assay_buf bytes = read_bytes(DATA "c_f4.npy");
+  assay_buf bytes = test_file_read(DATA "c_f4.npy");
   assert_int_equal(assay_buf_append_text(&bytes, "extra", NULL), ASSAY_OK);
   assert_int_equal(assay_file_write(f->path, bytes.data, bytes.size_bytes, NULL), ASSAY_OK);
   assay_buf_reset(&bytes);
@@ -488,7 +481,7 @@ static void an_array_cut_anywhere_is_refused(void **state) {
   size_t n_files = 0;
   for (size_t i = 0; i < names.n; i++) {
     if (strstr(names.items[i], ".npy") == NULL) continue;
-    assay_buf bytes = read_bytes(data_path(names.items[i]));
+    assay_buf bytes = test_file_read(data_path(names.items[i]));
     for (size_t n = 0; n < bytes.size_bytes; n++) {
       /* In a block of its own size, so that a sanitizer sees a byte too far. */
       uint8_t *cut = malloc(n + 1);
@@ -512,7 +505,7 @@ static void an_array_cut_anywhere_is_refused(void **state) {
 static void an_archive_cut_anywhere_is_refused(void **state) {
   fixture *f = *state;
   for (size_t i = 0; i < N_OF(archives); i++) {
-    assay_buf bytes = read_bytes(data_path(archives[i]));
+    assay_buf bytes = test_file_read(data_path(archives[i]));
     FILE *file = fopen(f->path, "wb");
     assert_non_null(file);
     for (size_t n = 0; n < bytes.size_bytes; n++) {
@@ -535,7 +528,7 @@ static void an_archive_cut_anywhere_is_refused(void **state) {
 static void any_changed_byte_of_an_archive_is_refused_or_harmless(void **state) {
   fixture *f = *state;
   for (size_t i = 0; i < N_OF(archives); i++) {
-    assay_buf bytes = read_bytes(data_path(archives[i]));
+    assay_buf bytes = test_file_read(data_path(archives[i]));
     for (size_t at = 0; at < bytes.size_bytes; at++) {
       bytes.data[at] ^= 0x55;
       FILE *file = fopen(f->path, "wb");
@@ -720,7 +713,7 @@ static void archives_come_back_and_are_the_same_each_time(void **state) {
     assert_int_equal(assay_npz_read(data_path(archives[i]), NULL, &map, NULL), ASSAY_OK);
     assert_int_equal(assay_npz_write(f->path, &map, NULL), ASSAY_OK);
     assert_int_equal(assay_npz_write(other, &map, NULL), ASSAY_OK);
-    assay_buf a = read_bytes(f->path), b = read_bytes(other);
+    assay_buf a = test_file_read(f->path), b = test_file_read(other);
     assert_int_equal(a.size_bytes, b.size_bytes);
     assert_memory_equal(a.data, b.data, a.size_bytes);
     assert_int_equal(assay_npz_read(f->path, NULL, &back, NULL), ASSAY_OK);

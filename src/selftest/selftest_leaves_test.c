@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "selftest/selftest_folders.h"
 #include "selftest/selftest_scene.h"
 #include "verify/verify.h"
@@ -65,10 +66,8 @@ static size_t count_problems(void) {
 }
 
 static assay_buf read_file(const char *file) {
-  assay_buf text = {0};
   char *path = selftest_path(&scene, file);
-  assay_error err = {0};
-  if (assay_file_read(path, (size_t)1 << 26, &text, &err)) fail_msg("%s", err.text);
+  assay_buf text = test_file_read(path);
   assay_free(path);
   return text;
 }

@@ -19,19 +19,7 @@
 
 #define MODEL "../runtime/testdata/mix17.onnx"
 
-static test_folder folder;
-
-static int set_up(void **state) {
-  (void)state;
-  test_folder_open(&folder);
-  return 0;
-}
-
-static int tear_down(void **state) {
-  (void)state;
-  test_folder_close(&folder);
-  return 0;
-}
+static test_folder folder; /* of all tests; main opens it */
 
 /* A run's files as paths. */
 typedef struct files {
@@ -129,8 +117,7 @@ static void damaged_assignments_are_derived_alike(void **state) {
   size_t n_known = 0, n_unknown = 0;
   for (size_t i = 0; i < N_OF(samples); i++) {
     files f = files_of(samples[i].sample);
-    assay_buf text = {0};
-    assert_int_equal(assay_file_read(f.assignment, 1 << 20, &text, NULL), ASSAY_OK);
+    assay_buf text = test_file_read(f.assignment);
     char *at = (char *)text.data;
     for (size_t k = 0; k < text.size_bytes; k += 3) {
       char was = at[k];
@@ -162,9 +149,8 @@ static void models_are_walked_and_cut_ones_never_overread(void **state) {
     size_t n;
   } models[] = {{MODEL, 13}, {"../runtime/testdata/cf.onnx", 9}};
   for (size_t i = 0; i < N_OF(models); i++) {
-    assay_buf whole = {0};
+    assay_buf whole = test_file_read(models[i].path);
     size_t n = 0;
-    assert_int_equal(assay_file_read(models[i].path, 1 << 20, &whole, NULL), ASSAY_OK);
     assert_int_equal(assay_verify_model_each(whole.data, whole.size_bytes, count_nodes, &n, NULL),
                      ASSAY_OK);
     assert_int_equal(n, models[i].n);
@@ -192,10 +178,8 @@ static void a_graph_of_the_models_nodes_is_known_from_another(void **state) {
       {MODEL, "../runtime/testdata/cf.onnx", -1},
   };
   for (size_t i = 0; i < N_OF(cases); i++) {
-    assay_buf model = {0}, graph = {0};
+    assay_buf model = test_file_read(cases[i].model), graph = test_file_read(cases[i].graph);
     int64_t n = -2;
-    assert_int_equal(assay_file_read(cases[i].model, 1 << 20, &model, NULL), ASSAY_OK);
-    assert_int_equal(assay_file_read(cases[i].graph, 1 << 20, &graph, NULL), ASSAY_OK);
     assert_int_equal(assay_verify_model_removed(model.data, model.size_bytes, graph.data,
                                                 graph.size_bytes, &n, NULL),
                      ASSAY_OK);
@@ -239,5 +223,6 @@ int main(void) {
       cmocka_unit_test(a_graph_of_the_models_nodes_is_known_from_another),
       cmocka_unit_test(graphs_nested_too_deep_are_refused),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  test_folder_open(&folder);
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }

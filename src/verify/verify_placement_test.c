@@ -21,25 +21,7 @@
 
 #define TESTDATA "../evidence/testdata/"
 
-static test_folder folder;
-
-static int make_folder(void **state) {
-  (void)state;
-  test_folder_open(&folder);
-  return 0;
-}
-static int remove_folder(void **state) {
-  (void)state;
-  test_folder_close(&folder);
-  return 0;
-}
-
-static assay_buf read_all(const char *path) {
-  assay_buf bytes = {0};
-  assay_error err = {0};
-  if (assay_file_read(path, (size_t)1 << 26, &bytes, &err)) fail_msg("%s", err.text);
-  return bytes;
-}
+static test_folder folder; /* of all tests; main opens it */
 
 static void put(const char *path, const assay_buf *bytes, size_t n) {
   FILE *file = fopen(path, "wb");
@@ -134,9 +116,9 @@ static void for_pairs(each_pair each) {
     for (size_t k = 0; k < logs.n; k++) {
       char path[256], what[300];
       snprintf(path, sizeof path, TESTDATA "profile/%s", profiles.items[i]);
-      assay_buf profile = read_all(path);
+      assay_buf profile = test_file_read(path);
       snprintf(path, sizeof path, TESTDATA "placement_log/%s", logs.items[k]);
-      assay_buf log = read_all(path);
+      assay_buf log = test_file_read(path);
       snprintf(what, sizeof what, "%s with %s", profiles.items[i], logs.items[k]);
       each(what, &profile, &log);
       assay_buf_reset(&profile);
@@ -165,8 +147,8 @@ static void agrees_on_every_profile_with_every_log(void **state) {
 
 static void agrees_on_profiles_cut_anywhere(void **state) {
   (void)state;
-  assay_buf profile = read_all(TESTDATA "profile/cpu-1.32.0-mix17-3runs.json");
-  assay_buf log = read_all(TESTDATA "placement_log/cpu-1.32.0-mix17-3runs.log");
+  assay_buf profile = test_file_read(TESTDATA "profile/cpu-1.32.0-mix17-3runs.json");
+  assay_buf log = test_file_read(TESTDATA "placement_log/cpu-1.32.0-mix17-3runs.log");
   assert_int_equal(compare("whole", &profile, profile.size_bytes, &log, log.size_bytes,
                            "CPUExecutionProvider", 3),
                    ASSAY_VERDICT_PASS);
@@ -179,8 +161,8 @@ static void agrees_on_profiles_cut_anywhere(void **state) {
 
 static void agrees_on_logs_cut_anywhere(void **state) {
   (void)state;
-  assay_buf profile = read_all(TESTDATA "profile/dnnl-1.23.2-mix17.json");
-  assay_buf log = read_all(TESTDATA "placement_log/dnnl-1.23.2-mix17.log");
+  assay_buf profile = test_file_read(TESTDATA "profile/dnnl-1.23.2-mix17.json");
+  assay_buf log = test_file_read(TESTDATA "placement_log/dnnl-1.23.2-mix17.log");
   for (size_t m = 0; m <= log.size_bytes; m += 173)
     compare("cut log", &profile, profile.size_bytes, &log, m, "DnnlExecutionProvider",
             calls_in(&profile));
@@ -191,8 +173,8 @@ static void agrees_on_logs_cut_anywhere(void **state) {
 /* A bit of many a byte flipped: nothing crashes, hangs or reads beyond the end. */
 static void survives_flipped_bits(void **state) {
   (void)state;
-  assay_buf profile = read_all(TESTDATA "profile/cpu-1.20.1-cf-2runs.json");
-  assay_buf log = read_all(TESTDATA "placement_log/cpu-1.20.1-cf-2runs.log");
+  assay_buf profile = test_file_read(TESTDATA "profile/cpu-1.20.1-cf-2runs.json");
+  assay_buf log = test_file_read(TESTDATA "placement_log/cpu-1.20.1-cf-2runs.log");
   assay_verify_policy policy = {.provider = "CPUExecutionProvider", .n_runs = 2, .max_copies = -1};
   for (size_t i = 0; i < profile.size_bytes; i += 97) {
     assay_verify_placement derived = {0};
@@ -214,5 +196,6 @@ int main(void) {
       cmocka_unit_test(agrees_on_logs_cut_anywhere),
       cmocka_unit_test(survives_flipped_bits),
   };
-  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+  test_folder_open(&folder);
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }
