@@ -110,7 +110,7 @@ static assay_status read_session(const assay_json *root, assay_runtime_spec *out
   ASSAY_TRY(read_settings(session, "free_dims", /*may_be_null=*/false, &out->free_dims, err));
   for (size_t i = 0; i < out->free_dims.n; i++) {
     int64_t size = 0;
-    ASSAY_TRY(assay_text_parse_int(out->free_dims.items[i].value, out->free_dims.items[i].key, 1,
+    ASSAY_TRY(assay_text_parse_int(out->free_dims.items[i].value, out->free_dims.items[i].key, 0,
                                    INT64_MAX, &size, err));
   }
   return ASSAY_OK;

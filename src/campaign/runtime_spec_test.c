@@ -60,7 +60,7 @@ static const char whole[] =
     "{\"schema\": \"assay/runtime/1\", \"library\": \"lib/ort.so\", \"provider\": \"cuda\",\n"
     " \"options\": {\"use_tf32\": 0, \"device_id\": \"1\", \"flag\": true},\n"
     " \"session\": {\"intra_threads\": 2, \"inter_threads\": 3, \"graph_optimization_level\": 1,\n"
-    "  \"memory_arena\": false, \"config\": {\"session.x\": \"1\"}, \"free_dims\": {\"N\": 100}},\n"
+    "  \"memory_arena\": false, \"config\": {\"session.x\": \"1\"}, \"free_dims\": {\"B\": 0, \"N\": 100}},\n"
     " \"env\": {\"B\": \"2\", \"A\": null}, \"placement_env\": {\"T\": \"\"},\n"
     " \"preload\": [\"/bin/sh\", \"lib/gone.so\"], \"static\": true, \"caches\": \"kept\",\n"
     " \"required_evidence\": [\"integer_tensors\", \"fused_attention\"],\n"
