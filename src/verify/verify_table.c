@@ -1089,7 +1089,7 @@ bool assay_verify_head_cell(const assay_verify_comparison *c, const assay_result
  */
 
 void assay_verify_index_text(const char *shape, int64_t index, char *out, size_t out_bytes) {
-  int64_t dims[64], at[64];
+  int64_t dims[64], at[64], rest = index;
   int rank = 0;
   const char *c = shape;
   while ((*c == '[' || *c == ',') && isdigit((unsigned char)c[1]) && rank < 64) {
@@ -1098,11 +1098,12 @@ void assay_verify_index_text(const char *shape, int64_t index, char *out, size_t
     c = end;
   }
   for (int i = rank - 1; i >= 0; i--) {
-    at[i] = dims[i] > 0 ? index % dims[i] : 0;
-    index = dims[i] > 0 ? index / dims[i] : 0;
+    at[i] = dims[i] > 0 ? rest % dims[i] : 0;
+    rest = dims[i] > 0 ? rest / dims[i] : 0;
   }
   size_t used = 0;
   out[0] = '\0';
+  if (rank == 0) snprintf(out, out_bytes, "%" PRId64, index); /* a single value */
   for (int i = 0; i < rank && used + 24 < out_bytes; i++)
     used += (size_t)snprintf(out + used, out_bytes - used, "%s%" PRId64 "%s", i > 0 ? "," : "[",
                              at[i], i == rank - 1 ? "]" : "");

@@ -21,6 +21,7 @@ judge() { # NAME STATUS LAST-LINE MODEL OPTION...
 }
 
 judge right 0 QUALIFIED linear --case "$in/full.npz" --case "$in/float64.npz" --case "$in/test_data_set_0" --classes scores
+judge scalar 0 QUALIFIED scalar --case "$in/scalar.npz"
 judge wrong 1 "NOT QUALIFIED: numbers 1" linear --case "$in/full.npz" --case "$in/wrong.npz"
 judge loose 0 QUALIFIED linear --case "$in/wrong.npz" --atol scores:0.6
 judge bare 1 "NOT QUALIFIED: numbers 1" linear --case "$in/bare.npz"
@@ -51,4 +52,4 @@ grep -q '"kept": false' graph.txt && grep -q 'with its shapes fixed the model ca
 }
 "$assay" report branches.package --require-complete >report.txt
 [ "$("$assay" verify branches.package | tail -n 1)" = VERIFIED ]
-echo "8 imported bundles, judged and verified"
+echo "9 imported bundles, judged and verified"
