@@ -59,6 +59,22 @@ error_t assay_cli_refuse(const struct argp_state *state, const assay_error *err)
   return EINVAL;
 }
 
+error_t assay_cli_take_one(const struct argp_state *state, const char *what, const char *word,
+                           const char **out) {
+  if (*out != NULL) return assay_cli_usage(state, "expected one %s, found also '%s'", what, word);
+  *out = word;
+  return 0;
+}
+
+assay_status assay_cli_print_json(assay_json_builder *b, assay_error *err) {
+  assay_buf text = {0};
+  const assay_status st = assay_json_builder_finish(b, &text, err);
+  if (st == ASSAY_OK) fputs(assay_buf_text(&text), stdout);
+  assay_buf_reset(&text);
+  assay_json_builder_destroy(b);
+  return st;
+}
+
 assay_status assay_cli_parse_timeout(const char *word, int64_t *out_ns, assay_error *err) {
   double seconds = 0;
   ASSAY_TRY(assay_text_parse_real(word, "--timeout", 1e-3, TIMEOUT_MAX_S, &seconds, err));

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "base/status.h"
 
 #define ASSAY_EXIT_DONE    0 /* done, and passed where a gate was asked for */
@@ -40,6 +41,14 @@ bool assay_cli_parse(const char *command, const struct argp *argp, int argc, cha
 /* For argp parsers: prints "assay <command>: <text>" on stderr and returns EINVAL. */
 error_t assay_cli_usage(const struct argp_state *state, const char *format, ...) ASSAY_PRINTF(2, 3);
 error_t assay_cli_refuse(const struct argp_state *state, const assay_error *err);
+
+/* For argp parsers: the one positional argument of a command that takes one; another is refused as
+ * one more `what`. */
+error_t assay_cli_take_one(const struct argp_state *state, const char *what, const char *word,
+                           const char **out);
+
+/* Prints a finished document on stdout and destroys the builder, also where it fails. */
+assay_status assay_cli_print_json(assay_json_builder *b, assay_error *err) ASSAY_NODISCARD;
 
 /* The value of --threads: 1 to `most`, and no more than the machine's processors unless that is at
  * most 16 (oversubscribed runs are slow, and say nothing). Errors: ARGUMENT. */

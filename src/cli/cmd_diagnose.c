@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -178,14 +177,9 @@ static int print_diagnosis(const arguments *a, const assay_diagnosis *diagnosis)
            diagnosis->library_version != NULL ? diagnosis->library_version : "", a->spec.out_path);
     return ASSAY_EXIT_DONE;
   }
-  assay_buf text = {0};
   assay_json_builder *b = assay_json_builder_create();
   assay_diagnose_put(diagnosis, b);
-  assay_status st = assay_json_builder_finish(b, &text, &err);
-  if (st == ASSAY_OK) fputs(assay_buf_text(&text), stdout);
-  assay_json_builder_destroy(b);
-  assay_buf_reset(&text);
-  return st ? assay_cli_fail("diagnose", &err) : ASSAY_EXIT_DONE;
+  return assay_cli_print_json(b, &err) ? assay_cli_fail("diagnose", &err) : ASSAY_EXIT_DONE;
 }
 
 static void say(void *arg, const char *what) {

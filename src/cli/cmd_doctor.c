@@ -211,7 +211,6 @@ static int probe_one(const char *path) {
   assay_ort *ort = NULL;
   assay_error err = {0};
   assay_json_builder *b = assay_json_builder_create();
-  assay_buf text = {0};
   bool usable = assay_ort_open(path, NULL, &ort, &err) == ASSAY_OK;
   assay_json_begin_object(b, NULL);
   assay_json_put_string(b, "asked", path);
@@ -220,10 +219,7 @@ static int probe_one(const char *path) {
   if (!usable) assay_json_put_string(b, "reason", err.text);
   assay_json_end(b);
   err = (assay_error){0};
-  assay_status st = assay_json_builder_finish(b, &text, &err);
-  if (!st) fputs(assay_buf_text(&text), stdout);
-  assay_buf_reset(&text);
-  assay_json_builder_destroy(b);
+  const assay_status st = assay_cli_print_json(b, &err);
   assay_ort_close(ort);
   return st ? assay_cli_fail(COMMAND, &err) : ASSAY_EXIT_DONE;
 }

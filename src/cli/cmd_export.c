@@ -508,7 +508,6 @@ static void print_text(const char *path, const assay_export_spec *spec,
 
 static assay_status print_json(const char *path, const assay_export_spec *spec,
                                const assay_export_result *r, assay_error *err) {
-  assay_buf text = {0};
   assay_json_builder *b = assay_json_builder_create();
   assay_json_begin_object(b, /*key=*/NULL);
   assay_json_put_string(b, "schema", "assay/export/1");
@@ -529,11 +528,7 @@ static assay_status print_json(const char *path, const assay_export_spec *spec,
   assay_json_put_int(b, "reference_ns", r->reference_ns);
   assay_json_put_int(b, "elapsed_ns", r->elapsed_ns);
   assay_json_end(b);
-  const assay_status st = assay_json_builder_finish(b, &text, err);
-  if (st == ASSAY_OK) fputs(assay_buf_text(&text), stdout);
-  assay_json_builder_destroy(b);
-  assay_buf_reset(&text);
-  return st;
+  return assay_cli_print_json(b, err);
 }
 
 static assay_status export_bundle(export_args *a, assay_error *err) {

@@ -292,14 +292,9 @@ static void print_verdict(const assay_fusion *f) {
 }
 
 static assay_status print_json(const assay_fusion *f, assay_error *err) {
-  assay_buf text = {0};
   assay_json_builder *b = assay_json_builder_create();
   assay_fusion_put(f, b, NULL);
-  assay_status st = assay_json_builder_finish(b, &text, err);
-  if (st == ASSAY_OK) fputs(assay_buf_text(&text), stdout);
-  assay_json_builder_destroy(b);
-  assay_buf_reset(&text);
-  return st;
+  return assay_cli_print_json(b, err);
 }
 
 /* Options that say something about one kind of evidence are refused where the files hold only

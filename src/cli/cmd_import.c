@@ -90,10 +90,7 @@ static error_t parse_option(int key, char *word, struct argp_state *state) {
     a->json = true;
     return 0;
   case ARGP_KEY_ARG:
-    if (a->spec.model != NULL)
-      return assay_cli_usage(state, "expected one model, found also '%s'", word);
-    a->spec.model = word;
-    return 0;
+    return assay_cli_take_one(state, "model", word, &a->spec.model);
   case ARGP_KEY_END:
     return parse_end(state, a);
   default:
@@ -117,7 +114,6 @@ static void print_text(const char *path, const assay_import_result *r) {
 }
 
 static assay_status print_json(const char *path, const assay_import_result *r, assay_error *err) {
-  assay_buf text = {0};
   assay_json_builder *b = assay_json_builder_create();
   assay_json_begin_object(b, /*key=*/NULL);
   assay_json_put_string(b, "schema", "assay/import/1");
@@ -132,11 +128,7 @@ static assay_status print_json(const char *path, const assay_import_result *r, a
   assay_json_put_int(b, "n_partial", (int64_t)r->n_partial);
   assay_json_put_int(b, "size_bytes", (int64_t)r->size_bytes);
   assay_json_end(b);
-  const assay_status st = assay_json_builder_finish(b, &text, err);
-  if (st == ASSAY_OK) fputs(assay_buf_text(&text), stdout);
-  assay_json_builder_destroy(b);
-  assay_buf_reset(&text);
-  return st;
+  return assay_cli_print_json(b, err);
 }
 
 static assay_status import_as_asked(import_args *a, assay_error *err) {

@@ -67,10 +67,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     args->no_values = true;
     return 0;
   case ARGP_KEY_ARG:
-    if (args->path != NULL)
-      return assay_cli_usage(state, "expected one path, found also '%s'", value);
-    args->path = value;
-    return 0;
+    return assay_cli_take_one(state, "path", value, &args->path);
   case ARGP_KEY_END:
     if (args->path == NULL) return assay_cli_usage(state, "which file or folder?");
     if (args->split != NULL && !args->has_event)
@@ -307,15 +304,6 @@ static assay_status recognise(const char *path, describe_fn *out, assay_error *e
 /* ---- the command --------------------------------------------------------------------------------
  */
 
-static assay_status print_json(assay_json_builder *json, assay_error *err) {
-  assay_buf text = {0};
-  assay_json_end(json);
-  assay_status st = assay_json_builder_finish(json, &text, err);
-  if (!st) fputs(assay_buf_text(&text), stdout);
-  assay_buf_reset(&text);
-  return st;
-}
-
 static assay_status describe_as(const inspect_args *args, describe_fn describe,
                                 assay_json_builder *json, assay_error *err) {
   const bool has_tensors = describe == inspect_torch || describe == inspect_safetensors;
@@ -342,12 +330,13 @@ static assay_status describe_as_json(const inspect_args *args, describe_fn descr
   assay_json_put_string(json, "schema", "assay/inspect/1");
   inspect_put_text(json, "path", args->path);
   assay_status st = describe_as(args, describe, json, err);
-  if (st == ASSAY_OK || st == ASSAY_E_MISMATCH) {
-    assay_status print_st = print_json(json, err);
-    if (!st) st = print_st;
+  if (st != ASSAY_OK && st != ASSAY_E_MISMATCH) {
+    assay_json_builder_destroy(json);
+    return st;
   }
-  assay_json_builder_destroy(json);
-  return st;
+  assay_json_end(json);
+  const assay_status print_st = assay_cli_print_json(json, err);
+  return st ? st : print_st;
 }
 
 int assay_cmd_inspect(int argc, char **argv) {

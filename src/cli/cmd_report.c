@@ -108,10 +108,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     args->gnuplot = value;
     return 0;
   case ARGP_KEY_ARG:
-    if (args->package)
-      return assay_cli_usage(state, "expected one package, found also '%s'", value);
-    args->package = value;
-    return 0;
+    return assay_cli_take_one(state, "package", value, &args->package);
   case ARGP_KEY_END:
     return check(args, state);
   default:

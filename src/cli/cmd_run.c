@@ -242,9 +242,8 @@ static const struct argp argp = {
 /* --- the end -------------------------------------------------------------------------------------
  */
 
-static void print_json(const char *package, const assay_campaign_summary *summary,
-                       const assay_view *view) {
-  assay_buf text = {0};
+static assay_status print_json(const char *package, const assay_campaign_summary *summary,
+                               const assay_view *view, assay_error *err) {
   assay_json_builder *b = assay_json_builder_create();
   assay_json_begin_object(b, NULL);
   assay_json_put_string(b, "schema", "assay/run/1");
@@ -257,9 +256,7 @@ static void print_json(const char *package, const assay_campaign_summary *summar
   assay_json_put_int(b, "failed", (int64_t)summary->n_failed);
   assay_json_put_int(b, "missing", (int64_t)summary->n_missing);
   assay_json_end(b);
-  if (assay_json_builder_finish(b, &text, NULL) == ASSAY_OK) fputs(assay_buf_text(&text), stdout);
-  assay_json_builder_destroy(b);
-  assay_buf_reset(&text);
+  return assay_cli_print_json(b, err);
 }
 
 static assay_status print_table(const char *package, const assay_view *view, assay_error *err) {
@@ -282,11 +279,8 @@ static int print_end(const char *package, bool json, const assay_campaign_summar
   assay_view view = {0};
   assay_error err = {0};
   if (assay_checked_view_open(package, &view, &err)) return assay_cli_fail("run", &err);
-  assay_status st = ASSAY_OK;
-  if (json)
-    print_json(package, summary, &view);
-  else
-    st = print_table(package, &view, &err);
+  const assay_status st =
+      json ? print_json(package, summary, &view, &err) : print_table(package, &view, &err);
   bool passed = view.qualified && summary->n_failed == 0 && summary->n_missing == 0;
   assay_view_close(&view);
   if (st) return assay_cli_fail("run", &err);

@@ -56,10 +56,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     args->self_test = true;
     return 0;
   case ARGP_KEY_ARG:
-    if (args->package)
-      return assay_cli_usage(state, "expected one package, found also '%s'", value);
-    args->package = value;
-    return 0;
+    return assay_cli_take_one(state, "package", value, &args->package);
   case ARGP_KEY_END:
     return check_args(args, state);
   default:
@@ -131,7 +128,6 @@ static void put_problems(const assay_verify_report *report, assay_json_builder *
 
 static assay_status print_json(const assay_verify_report *report, assay_error *err) {
   char verdict[256];
-  assay_buf text = {0};
   assay_json_builder *b = assay_json_builder_create();
   assay_verify_verdict(report, verdict, sizeof verdict);
   assay_json_begin_object(b, NULL);
@@ -151,11 +147,7 @@ static assay_status print_json(const assay_verify_report *report, assay_error *e
   put_counts(report, b);
   put_problems(report, b);
   assay_json_end(b);
-  assay_status st = assay_json_builder_finish(b, &text, err);
-  if (st == ASSAY_OK) fputs(assay_buf_text(&text), stdout);
-  assay_json_builder_destroy(b);
-  assay_buf_reset(&text);
-  return st;
+  return assay_cli_print_json(b, err);
 }
 
 /* --- self-test -----------------------------------------------------------------------------------
@@ -189,7 +181,6 @@ static void tell(void *arg, const assay_selftest_outcome *outcome) {
 
 static int finish_json(telling *t, const assay_selftest_summary *summary, bool all) {
   assay_error err = {0};
-  assay_buf text = {0};
   assay_json_end(t->b);
   assay_json_put_bool(t->b, "all_caught", all);
   assay_json_put_int(t->b, "n_cases", (int64_t)summary->n_cases);
@@ -197,10 +188,7 @@ static int finish_json(telling *t, const assay_selftest_summary *summary, bool a
   assay_json_put_int(t->b, "n_controls", (int64_t)summary->n_controls);
   assay_json_put_int(t->b, "n_passed", (int64_t)summary->n_passed);
   assay_json_end(t->b);
-  assay_status st = assay_json_builder_finish(t->b, &text, &err);
-  if (st == ASSAY_OK) fputs(assay_buf_text(&text), stdout);
-  assay_buf_reset(&text);
-  return st == ASSAY_OK ? ASSAY_EXIT_DONE : assay_cli_fail(COMMAND, &err);
+  return assay_cli_print_json(t->b, &err) ? assay_cli_fail(COMMAND, &err) : ASSAY_EXIT_DONE;
 }
 
 static int self_test(bool json) {
@@ -214,6 +202,7 @@ static int self_test(bool json) {
   assay_stop_catch();
   const assay_selftest_talk talk = {.each = tell, .arg = &t, .cancelled = assay_stop_asked};
   if (assay_selftest_run(&talk, &summary, &err)) {
+    assay_json_builder_destroy(t.b);
     exit_status = assay_cli_fail(COMMAND, &err);
   } else {
     bool all = summary.n_caught == summary.n_cases && summary.n_passed == summary.n_controls;
@@ -224,7 +213,6 @@ static int self_test(bool json) {
              summary.n_passed, summary.n_controls);
     if (exit_status == ASSAY_EXIT_DONE && !all) exit_status = ASSAY_EXIT_GATE;
   }
-  assay_json_builder_destroy(t.b);
   return exit_status;
 }
 

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "campaign/environment_rules.h"
 #include "campaign/runtime_builtin.h"
 #include "campaign/runtime_spec.h"
 #include "campaign/session_plan.h"
+#include "cli/cli.h"
 #include "cli/doctor_ask.h"
 #include "onnx/graph.h"
 #include "runtime/find_library.h"
@@ -27,21 +27,12 @@ extern char **environ;
 /* --- as a file -----------------------------------------------------------------------------------
  */
 
-static assay_status print_builder(assay_json_builder *b, assay_error *err) {
-  assay_buf text = {0};
-  assay_status st = assay_json_builder_finish(b, &text, err);
-  if (!st) fputs(assay_buf_text(&text), stdout);
-  assay_buf_reset(&text);
-  return st;
-}
-
 assay_status assay_doctor_show(const char *name, assay_error *err) {
   assay_runtime_spec spec = {0};
   ASSAY_TRY(assay_runtime_spec_parse(name, &spec, err));
   assay_json_builder *b = assay_json_builder_create();
   assay_runtime_spec_put(&spec, b, NULL);
-  assay_status st = print_builder(b, err);
-  assay_json_builder_destroy(b);
+  const assay_status st = assay_cli_print_json(b, err);
   assay_runtime_spec_reset(&spec);
   return st;
 }
@@ -157,8 +148,7 @@ assay_status assay_doctor_probe_runtime(const char *name, assay_error *err) {
   bool usable = try_runtime(&runtime, &ort, &why) == ASSAY_OK;
   assay_json_builder *b = assay_json_builder_create();
   put_report(name, &runtime, ort, usable ? NULL : why.text, b);
-  assay_status st = print_builder(b, err);
-  assay_json_builder_destroy(b);
+  const assay_status st = assay_cli_print_json(b, err);
   assay_ort_close(ort);
   assay_runtime_spec_reset(&runtime);
   return st;
