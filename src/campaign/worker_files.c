@@ -150,16 +150,11 @@ static const assay_field library_fields[] = {
 
 static assay_status read_libraries(const assay_json *root, assay_machine_libraries *out,
                                    assay_error *err) {
-  const assay_json *array = NULL;
-  ASSAY_TRY(assay_json_need_array(root, "libraries", &array, err));
-  size_t n = assay_json_len(array);
-  out->items = assay_alloc_array(n, sizeof *out->items);
-  if (out->items == NULL) return assay_fail_memory(err, n * sizeof *out->items);
-  out->n = n;
-  for (size_t i = 0; i < n; i++)
-    ASSAY_TRY(assay_fields_read(assay_json_at(array, i), library_fields, N_OF(library_fields), NULL,
-                                /*n_others=*/0, &out->items[i], err));
-  return ASSAY_OK;
+  void *list = NULL;
+  const assay_status st = assay_fields_list(root, "libraries", library_fields, N_OF(library_fields),
+                                            sizeof *out->items, &list, &out->n, err);
+  out->items = list;
+  return st;
 }
 
 static assay_status read_facts(const assay_json *root, assay_worker_facts *out, assay_error *err) {
@@ -210,13 +205,8 @@ assay_status assay_worker_facts_write(const assay_worker_facts *facts, const cha
   else
     assay_json_put_null(b, "options");
   assay_settings_put(&facts->environment, b, "environment");
-  assay_json_begin_array(b, "libraries");
-  for (size_t i = 0; i < facts->libraries.n; i++) {
-    assay_json_begin_object(b, NULL);
-    assay_fields_put(library_fields, N_OF(library_fields), &facts->libraries.items[i], b);
-    assay_json_end(b);
-  }
-  assay_json_end(b);
+  assay_fields_put_list(b, "libraries", library_fields, N_OF(library_fields),
+                        facts->libraries.items, sizeof *facts->libraries.items, facts->libraries.n);
   assay_result_caches_put(&facts->caches, b);
   assay_fields_put_strings(b, "candidates", facts->candidates, facts->n_candidates);
   assay_json_end(b);

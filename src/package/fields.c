@@ -295,6 +295,44 @@ assay_status assay_fields_read(const assay_json *object, const assay_field *fiel
   return ASSAY_OK;
 }
 
+/* The elements of `key`: by `read`, or where that is NULL by the table. */
+static assay_status read_list(const assay_json *object, const char *key, assay_fields_item_fn read,
+                              const assay_field *fields, size_t n_fields, size_t elem_bytes,
+                              void **out, size_t *out_n, assay_error *err) {
+  const assay_json *array = NULL;
+  ASSAY_TRY(assay_json_need_array(object, key, &array, err));
+  const size_t n = assay_json_len(array);
+  char *list = assay_alloc_array(n, elem_bytes);
+  if (list == NULL) return assay_fail_memory(err, n * elem_bytes);
+  *out = list;
+  *out_n = n;
+  for (size_t i = 0; i < n; i++) {
+    const assay_json *item = assay_json_at(array, i);
+    void *to = list + i * elem_bytes;
+    const assay_status st = read != NULL
+                                ? read(item, to, err)
+                                : assay_fields_read(item, fields, n_fields, /*others=*/NULL,
+                                                    /*n_others=*/0, to, err);
+    if (st) {
+      assay_error_in(err, "%s[%zu]", key, i);
+      return st;
+    }
+  }
+  return ASSAY_OK;
+}
+
+assay_status assay_fields_list(const assay_json *object, const char *key, const assay_field *fields,
+                               size_t n, size_t elem_bytes, void **out, size_t *out_n,
+                               assay_error *err) {
+  return read_list(object, key, /*read=*/NULL, fields, n, elem_bytes, out, out_n, err);
+}
+
+assay_status assay_fields_list_by(const assay_json *object, const char *key,
+                                  assay_fields_item_fn read, size_t elem_bytes, void **out,
+                                  size_t *out_n, assay_error *err) {
+  return read_list(object, key, read, /*fields=*/NULL, /*n_fields=*/0, elem_bytes, out, out_n, err);
+}
+
 static void put_field(const assay_field *field, const void *at, assay_json_builder *b) {
   const char *text = NULL;
   switch (field->kind) {
@@ -338,6 +376,17 @@ static void put_field(const assay_field *field, const void *at, assay_json_build
 
 void assay_fields_put(const assay_field *fields, size_t n, const void *in, assay_json_builder *b) {
   for (size_t i = 0; i < n; i++) put_field(&fields[i], (const char *)in + fields[i].offset, b);
+}
+
+void assay_fields_put_list(assay_json_builder *b, const char *key, const assay_field *fields,
+                           size_t n, const void *list, size_t elem_bytes, size_t n_list) {
+  assay_json_begin_array(b, key);
+  for (size_t i = 0; i < n_list; i++) {
+    assay_json_begin_object(b, NULL);
+    assay_fields_put(fields, n, (const char *)list + i * elem_bytes, b);
+    assay_json_end(b);
+  }
+  assay_json_end(b);
 }
 
 void assay_fields_reset(const assay_field *fields, size_t n, void *out) {

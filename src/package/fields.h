@@ -119,6 +119,21 @@ assay_status assay_fields_read(const assay_json *object, const assay_field *fiel
                                assay_error *err) ASSAY_NODISCARD;
 /* Puts the members into the object that was begun. */
 void assay_fields_put(const assay_field *fields, size_t n, const void *in, assay_json_builder *b);
+/* An array of objects of one table: *out [*out_n], each of elem_bytes, by assay_fields_read. Both
+ * are set as soon as there is memory: the caller's to reset, also after a failure, which names
+ * "key[i]". */
+assay_status assay_fields_list(const assay_json *object, const char *key, const assay_field *fields,
+                               size_t n, size_t elem_bytes, void **out, size_t *out_n,
+                               assay_error *err) ASSAY_NODISCARD;
+/* The same with a reader for one element. */
+typedef assay_status (*assay_fields_item_fn)(const assay_json *item, void *out, assay_error *err);
+assay_status assay_fields_list_by(const assay_json *object, const char *key,
+                                  assay_fields_item_fn read, size_t elem_bytes, void **out,
+                                  size_t *out_n, assay_error *err) ASSAY_NODISCARD;
+/* Puts such an array under key. */
+void assay_fields_put_list(assay_json_builder *b, const char *key, const assay_field *fields,
+                           size_t n, const void *list, size_t elem_bytes, size_t n_list);
+
 /* Releases the strings. */
 void assay_fields_reset(const assay_field *fields, size_t n, void *out);
 

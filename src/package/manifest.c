@@ -40,25 +40,18 @@ static assay_status read_file_entry(const assay_json *object, const char *file_k
   return assay_fields_size(object, size_key, &out->size_bytes, err);
 }
 
-static assay_status read_external(const assay_json *model, assay_manifest *out, assay_error *err) {
+static assay_status read_external_file(const assay_json *item, void *out, assay_error *err) {
   static const char *const keys[] = {"file", "sha256", "size_bytes"};
-  const assay_json *array = NULL;
-  ASSAY_TRY(assay_json_need_array(model, "external", &array, err));
-  size_t n = assay_json_len(array);
-  out->external = assay_alloc_array(n, sizeof *out->external);
-  if (out->external == NULL) return assay_fail_memory(err, n * sizeof *out->external);
-  out->n_external = n;
-  for (size_t i = 0; i < n; i++) {
-    const assay_json *item = assay_json_at(array, i);
-    assay_status st = assay_json_only_keys(item, keys, N_OF(keys), err);
-    if (st == ASSAY_OK)
-      st = read_file_entry(item, "file", "sha256", "size_bytes", &out->external[i], err);
-    if (st) {
-      assay_error_in(err, "external[%zu]", i);
-      return st;
-    }
-  }
-  return ASSAY_OK;
+  ASSAY_TRY(assay_json_only_keys(item, keys, N_OF(keys), err));
+  return read_file_entry(item, "file", "sha256", "size_bytes", out, err);
+}
+
+static assay_status read_external(const assay_json *model, assay_manifest *out, assay_error *err) {
+  void *list = NULL;
+  const assay_status st = assay_fields_list_by(model, "external", read_external_file,
+                                               sizeof *out->external, &list, &out->n_external, err);
+  out->external = list;
+  return st;
 }
 
 /* Texts by block, of which "attention" is said twice. Which blocks there are is the model's matter.

@@ -76,28 +76,6 @@ static const char *const root_keys[] = {"schema",      "tool",     "started_at",
 /* --- reading -------------------------------------------------------------------------------------
  */
 
-typedef assay_status (*read_item)(const assay_json *item, void *out, assay_error *err);
-
-/* An array under key; *out and *out_n are set as soon as there is memory, for reset to find. */
-static assay_status read_list(const assay_json *object, const char *key, read_item read,
-                              size_t size, void **out, size_t *out_n, assay_error *err) {
-  const assay_json *array = NULL;
-  ASSAY_TRY(assay_json_need_array(object, key, &array, err));
-  size_t n = assay_json_len(array);
-  char *list = assay_alloc_array(n, size);
-  if (list == NULL) return assay_fail_memory(err, n * size);
-  *out = list;
-  *out_n = n;
-  for (size_t i = 0; i < n; i++) {
-    assay_status st = read(assay_json_at(array, i), list + i * size, err);
-    if (st) {
-      assay_error_in(err, "%s[%zu]", key, i);
-      return st;
-    }
-  }
-  return ASSAY_OK;
-}
-
 static assay_status read_tolerance(const assay_json *item, void *out, assay_error *err) {
   static const char *const keys[] = {"head", "atol", "rtol"};
   assay_package_tolerance *tolerance = out;
@@ -117,15 +95,6 @@ static assay_status read_runtime(const assay_json *item, void *out, assay_error 
                               N_OF(runtime_others), runtime, err));
   ASSAY_TRY(assay_json_need_object(item, "spec", &spec, err));
   return assay_fields_copy(spec, &runtime->spec, err);
-}
-
-static assay_status read_bundle(const assay_json *item, void *out, assay_error *err) {
-  return assay_fields_read(item, bundle_fields, N_OF(bundle_fields), NULL, /*n_others=*/0, out,
-                           err);
-}
-
-static assay_status read_cell(const assay_json *item, void *out, assay_error *err) {
-  return assay_fields_read(item, cell_fields, N_OF(cell_fields), NULL, /*n_others=*/0, out, err);
 }
 
 static assay_status read_source(const assay_json *item, void *out, assay_error *err) {
@@ -161,34 +130,35 @@ static assay_status read_settings(const assay_json *root, assay_package *out, as
   ASSAY_TRY(assay_fields_read(settings, settings_fields, N_OF(settings_fields), settings_others,
                               N_OF(settings_others), out, err));
   ASSAY_TRY(assay_json_need_int(settings, "processes", 1, INT64_MAX, &out->processes, err));
-  assay_status st = read_list(settings, "tolerances", read_tolerance, sizeof *out->tolerances,
-                              &list, &out->n_tolerances, err);
+  assay_status st = assay_fields_list_by(settings, "tolerances", read_tolerance,
+                                         sizeof *out->tolerances, &list, &out->n_tolerances, err);
   out->tolerances = list;
   return st;
 }
 
 static assay_status read_lists(const assay_json *root, assay_package *out, assay_error *err) {
   void *runtimes = NULL, *bundles = NULL, *cells = NULL, *sources = NULL, *runs = NULL;
-  assay_status st = read_list(root, "runtimes", read_runtime, sizeof *out->runtimes, &runtimes,
-                              &out->n_runtimes, err);
+  assay_status st = assay_fields_list_by(root, "runtimes", read_runtime, sizeof *out->runtimes,
+                                         &runtimes, &out->n_runtimes, err);
   out->runtimes = runtimes;
   ASSAY_TRY(st);
-  st =
-      read_list(root, "bundles", read_bundle, sizeof *out->bundles, &bundles, &out->n_bundles, err);
+  st = assay_fields_list(root, "bundles", bundle_fields, N_OF(bundle_fields), sizeof *out->bundles,
+                         &bundles, &out->n_bundles, err);
   out->bundles = bundles;
   ASSAY_TRY(st);
   if (assay_json_get(root, "matrix") != NULL) {
-    st = read_list(root, "matrix", read_cell, sizeof *out->cells, &cells, &out->n_cells, err);
+    st = assay_fields_list(root, "matrix", cell_fields, N_OF(cell_fields), sizeof *out->cells,
+                           &cells, &out->n_cells, err);
     out->cells = cells;
     ASSAY_TRY(st);
   }
   if (assay_json_get(root, "sources") != NULL) {
-    st = read_list(root, "sources", read_source, sizeof *out->sources, &sources, &out->n_sources,
-                   err);
+    st = assay_fields_list_by(root, "sources", read_source, sizeof *out->sources, &sources,
+                              &out->n_sources, err);
     out->sources = sources;
     ASSAY_TRY(st);
   }
-  st = read_list(root, "runs", read_run, sizeof *out->runs, &runs, &out->n_runs, err);
+  st = assay_fields_list_by(root, "runs", read_run, sizeof *out->runs, &runs, &out->n_runs, err);
   out->runs = runs;
   return st;
 }
@@ -330,24 +300,14 @@ static void put_runtimes(const assay_package *package, assay_json_builder *b) {
 }
 
 static void put_bundles(const assay_package *package, assay_json_builder *b) {
-  assay_json_begin_array(b, "bundles");
-  for (size_t i = 0; i < package->n_bundles; i++) {
-    assay_json_begin_object(b, NULL);
-    assay_fields_put(bundle_fields, N_OF(bundle_fields), &package->bundles[i], b);
-    assay_json_end(b);
-  }
-  assay_json_end(b);
+  assay_fields_put_list(b, "bundles", bundle_fields, N_OF(bundle_fields), package->bundles,
+                        sizeof *package->bundles, package->n_bundles);
 }
 
 static void put_matrix(const assay_package *package, assay_json_builder *b) {
   if (package->n_cells == 0) return;
-  assay_json_begin_array(b, "matrix");
-  for (size_t i = 0; i < package->n_cells; i++) {
-    assay_json_begin_object(b, NULL);
-    assay_fields_put(cell_fields, N_OF(cell_fields), &package->cells[i], b);
-    assay_json_end(b);
-  }
-  assay_json_end(b);
+  assay_fields_put_list(b, "matrix", cell_fields, N_OF(cell_fields), package->cells,
+                        sizeof *package->cells, package->n_cells);
 }
 
 static void put_sources(const assay_package *package, assay_json_builder *b) {

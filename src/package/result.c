@@ -327,40 +327,19 @@ static assay_status read_timing(const assay_json *root, assay_result *out, assay
   return read_percentiles(stats, &out->timing.stats, err);
 }
 
-/* An array of structs under key: allocates *out (n of size bytes) and reads each by the table. */
-static assay_status read_list(const assay_json *object, const char *key, const assay_field *fields,
-                              size_t n_fields, size_t size, void **out, size_t *out_n,
-                              assay_error *err) {
-  const assay_json *array = NULL;
-  ASSAY_TRY(assay_json_need_array(object, key, &array, err));
-  size_t n = assay_json_len(array);
-  char *list = assay_alloc_array(n, size);
-  if (list == NULL) return assay_fail_memory(err, n * size);
-  *out = list; /* now found by reset */
-  *out_n = n;
-  for (size_t i = 0; i < n; i++) {
-    assay_status st = assay_fields_read(assay_json_at(array, i), fields, n_fields, NULL,
-                                        /*n_others=*/0, list + i * size, err);
-    if (st) {
-      assay_error_in(err, "%s[%zu]", key, i);
-      return st;
-    }
-  }
-  return ASSAY_OK;
-}
-
 static assay_status read_comparisons(const assay_json *root, assay_result *out, assay_error *err) {
   void *list = NULL;
-  assay_status st = read_list(root, "comparisons", comparison_fields, N_OF(comparison_fields),
-                              sizeof *out->comparisons, &list, &out->n_comparisons, err);
+  assay_status st =
+      assay_fields_list(root, "comparisons", comparison_fields, N_OF(comparison_fields),
+                        sizeof *out->comparisons, &list, &out->n_comparisons, err);
   out->comparisons = list;
   return st;
 }
 
 static assay_status read_files(const assay_json *root, assay_result *out, assay_error *err) {
   void *list = NULL;
-  assay_status st = read_list(root, "files", file_fields, N_OF(file_fields), sizeof *out->files,
-                              &list, &out->n_files, err);
+  assay_status st = assay_fields_list(root, "files", file_fields, N_OF(file_fields),
+                                      sizeof *out->files, &list, &out->n_files, err);
   out->files = list;
   return st;
 }
@@ -378,8 +357,8 @@ static assay_status read_placement(const assay_json *root, assay_result *out, as
                               N_OF(others), placement, err));
   ASSAY_TRY(read_word(object, "verdict", verdict_words, N_OF(verdict_words), &verdict, err));
   placement->verdict = (assay_verdict)verdict;
-  assay_status st = read_list(object, "counts", count_fields, N_OF(count_fields),
-                              sizeof *placement->counts, &list, &placement->n_counts, err);
+  assay_status st = assay_fields_list(object, "counts", count_fields, N_OF(count_fields),
+                                      sizeof *placement->counts, &list, &placement->n_counts, err);
   placement->counts = list;
   ASSAY_TRY(st);
   return assay_fields_strings(object, "offenders", &placement->offenders, &placement->n_offenders,
@@ -432,17 +411,6 @@ done:
 
 /* --- writing -------------------------------------------------------------------------------------
  */
-
-static void put_list(assay_json_builder *b, const char *key, const assay_field *fields,
-                     size_t n_fields, const void *list, size_t size, size_t n) {
-  assay_json_begin_array(b, key);
-  for (size_t i = 0; i < n; i++) {
-    assay_json_begin_object(b, NULL);
-    assay_fields_put(fields, n_fields, (const char *)list + i * size, b);
-    assay_json_end(b);
-  }
-  assay_json_end(b);
-}
 
 static void put_process(const assay_result *result, assay_json_builder *b) {
   if (!result->process.known) {
@@ -510,8 +478,8 @@ static void put_placement(const assay_result *result, assay_json_builder *b) {
   assay_json_begin_object(b, "placement");
   assay_json_put_string(b, "verdict", assay_verdict_name(placement->verdict));
   assay_fields_put(placement_fields, N_OF(placement_fields), placement, b);
-  put_list(b, "counts", count_fields, N_OF(count_fields), placement->counts,
-           sizeof *placement->counts, placement->n_counts);
+  assay_fields_put_list(b, "counts", count_fields, N_OF(count_fields), placement->counts,
+                        sizeof *placement->counts, placement->n_counts);
   assay_fields_put_strings(b, "offenders", placement->offenders, placement->n_offenders);
   assay_json_end(b);
 }
@@ -542,8 +510,8 @@ static void put_root(const assay_result *result, assay_json_builder *b) {
   else
     assay_json_put_null(b, "options");
   put_timing(result, b);
-  put_list(b, "comparisons", comparison_fields, N_OF(comparison_fields), result->comparisons,
-           sizeof *result->comparisons, result->n_comparisons);
+  assay_fields_put_list(b, "comparisons", comparison_fields, N_OF(comparison_fields),
+                        result->comparisons, sizeof *result->comparisons, result->n_comparisons);
   put_placement(result, b);
   assay_result_graph_put(&result->graph, b);
   assay_result_caches_put(&result->caches, b);
@@ -552,8 +520,8 @@ static void put_root(const assay_result *result, assay_json_builder *b) {
   assay_result_kernels_put(&result->kernels, b);
   assay_result_processes_put(&result->processes, b);
   assay_result_memory_put(&result->memory, b);
-  put_list(b, "files", file_fields, N_OF(file_fields), result->files, sizeof *result->files,
-           result->n_files);
+  assay_fields_put_list(b, "files", file_fields, N_OF(file_fields), result->files,
+                        sizeof *result->files, result->n_files);
   assay_fields_put_strings(b, "warnings", result->warnings, result->n_warnings);
   assay_json_end(b);
 }

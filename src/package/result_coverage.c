@@ -22,16 +22,11 @@ static const assay_field op_fields[] = {
 
 static assay_status read_ops(const assay_json *value, assay_result_coverage *out,
                              assay_error *err) {
-  const assay_json *list = NULL;
-  ASSAY_TRY(assay_json_need_array(value, "operators", &list, err));
-  size_t n = assay_json_len(list);
-  out->ops = assay_alloc_array(n > 0 ? n : 1, sizeof *out->ops);
-  if (out->ops == NULL) return assay_fail_memory(err, n * sizeof *out->ops);
-  out->n_ops = n;
-  for (size_t i = 0; i < n; i++)
-    ASSAY_TRY(assay_fields_read(assay_json_at(list, i), op_fields, N_OF(op_fields), NULL,
-                                /*n_others=*/0, &out->ops[i], err));
-  return ASSAY_OK;
+  void *list = NULL;
+  const assay_status st = assay_fields_list(value, "operators", op_fields, N_OF(op_fields),
+                                            sizeof *out->ops, &list, &out->n_ops, err);
+  out->ops = list;
+  return st;
 }
 
 static assay_status read_object(const assay_json *value, assay_result_coverage *out,
@@ -60,13 +55,8 @@ void assay_result_coverage_put(const assay_result_coverage *coverage, assay_json
   }
   assay_json_begin_object(b, "coverage");
   assay_fields_put(coverage_fields, N_OF(coverage_fields), coverage, b);
-  assay_json_begin_array(b, "operators");
-  for (size_t i = 0; i < coverage->n_ops; i++) {
-    assay_json_begin_object(b, NULL);
-    assay_fields_put(op_fields, N_OF(op_fields), &coverage->ops[i], b);
-    assay_json_end(b);
-  }
-  assay_json_end(b);
+  assay_fields_put_list(b, "operators", op_fields, N_OF(op_fields), coverage->ops,
+                        sizeof *coverage->ops, coverage->n_ops);
   assay_fields_put_strings(b, "offenders", coverage->offenders, coverage->n_offenders);
   assay_json_end(b);
 }

@@ -126,28 +126,6 @@ static assay_status read_mark(const assay_json *object, const char *key, int64_t
              : assay_json_need_int(object, key, 1, INT64_MAX, out, err);
 }
 
-typedef assay_status (*read_item)(const assay_json *item, void *out, assay_error *err);
-
-/* *out: [*out_n] items of `size` bytes, found by reset whatever happens. */
-static assay_status read_list(const assay_json *object, const char *key, read_item read,
-                              size_t size, void **out, size_t *out_n, assay_error *err) {
-  const assay_json *array = NULL;
-  ASSAY_TRY(assay_json_need_array(object, key, &array, err));
-  size_t n = assay_json_len(array);
-  char *list = assay_alloc_array(n, size);
-  if (list == NULL) return assay_fail_memory(err, n * size);
-  *out = list;
-  *out_n = n;
-  for (size_t i = 0; i < n; i++) {
-    assay_status st = read(assay_json_at(array, i), list + i * size, err);
-    if (st) {
-      assay_error_in(err, "%s[%zu]", key, i);
-      return st;
-    }
-  }
-  return ASSAY_OK;
-}
-
 /* The differences follow from what was read already; one that does not is an altered file. */
 static assay_status check_above(const assay_json *item, const assay_result_memory_column *column,
                                 assay_error *err) {
@@ -189,8 +167,8 @@ static assay_status read_activity(const assay_json *device, const char *key,
       strcmp(out->idle, "unknown") != 0)
     return assay_fail(err, ASSAY_E_FORMAT, "'idle': expected yes, no or unknown, found '%s'",
                       out->idle);
-  assay_status st = read_list(object, "processes", read_process, sizeof *out->processes, &list,
-                              &out->n_listed, err);
+  assay_status st = assay_fields_list_by(object, "processes", read_process, sizeof *out->processes,
+                                         &list, &out->n_listed, err);
   out->processes = list;
   return st;
 }
@@ -204,11 +182,6 @@ static assay_status read_device(const assay_json *item, void *out, assay_error *
   return read_activity(item, "after", &device->after, err);
 }
 
-static assay_status read_absence(const assay_json *item, void *out, assay_error *err) {
-  return assay_fields_read(item, absence_fields, N_OF(absence_fields), NULL, /*n_others=*/0, out,
-                           err);
-}
-
 static bool has_device(const assay_result_memory *memory, const char *key) {
   for (size_t i = 0; i < memory->n_devices; i++)
     if (strcmp(memory->devices[i].key, key) == 0) return true;
@@ -218,15 +191,16 @@ static bool has_device(const assay_result_memory *memory, const char *key) {
 static assay_status read_lists(const assay_json *object, assay_result_memory *out,
                                assay_error *err) {
   void *columns = NULL, *devices = NULL, *absent = NULL;
-  assay_status st = read_list(object, "columns", read_column, sizeof *out->columns, &columns,
-                              &out->n_columns, err);
+  assay_status st = assay_fields_list_by(object, "columns", read_column, sizeof *out->columns,
+                                         &columns, &out->n_columns, err);
   out->columns = columns;
   ASSAY_TRY(st);
-  st = read_list(object, "devices", read_device, sizeof *out->devices, &devices, &out->n_devices,
-                 err);
+  st = assay_fields_list_by(object, "devices", read_device, sizeof *out->devices, &devices,
+                            &out->n_devices, err);
   out->devices = devices;
   ASSAY_TRY(st);
-  st = read_list(object, "absent", read_absence, sizeof *out->absent, &absent, &out->n_absent, err);
+  st = assay_fields_list(object, "absent", absence_fields, N_OF(absence_fields),
+                         sizeof *out->absent, &absent, &out->n_absent, err);
   out->absent = absent;
   ASSAY_TRY(st);
   for (size_t i = 0; i < out->n_columns; i++) {
@@ -334,13 +308,8 @@ static void put_object(const assay_result_memory *memory, assay_json_builder *b)
   assay_json_begin_array(b, "devices");
   for (size_t i = 0; i < memory->n_devices; i++) put_device(&memory->devices[i], b);
   assay_json_end(b);
-  assay_json_begin_array(b, "absent");
-  for (size_t i = 0; i < memory->n_absent; i++) {
-    assay_json_begin_object(b, NULL);
-    assay_fields_put(absence_fields, N_OF(absence_fields), &memory->absent[i], b);
-    assay_json_end(b);
-  }
-  assay_json_end(b);
+  assay_fields_put_list(b, "absent", absence_fields, N_OF(absence_fields), memory->absent,
+                        sizeof *memory->absent, memory->n_absent);
   assay_json_end(b);
 }
 

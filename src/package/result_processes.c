@@ -30,24 +30,17 @@ static const assay_field other_fields[] = {
 
 static assay_status read_others(const assay_json *object, assay_result_processes *out,
                                 assay_error *err) {
-  const assay_json *list = NULL;
-  ASSAY_TRY(assay_json_need_array(object, "others", &list, err));
-  size_t n = assay_json_len(list);
+  const assay_json *array = NULL;
+  void *list = NULL;
+  ASSAY_TRY(assay_json_need_array(object, "others", &array, err));
+  const size_t n = assay_json_len(array);
   if (out->n < 2 || (uint64_t)out->n - 1 != n)
     return assay_fail(err, ASSAY_E_FORMAT, "'others': expected one less than 'n' (%lld), found %zu",
                       (long long)out->n, n);
-  out->others = assay_alloc_array(n, sizeof *out->others);
-  if (out->others == NULL) return assay_fail_memory(err, n * sizeof *out->others);
-  out->n_others = n;
-  for (size_t i = 0; i < n; i++) {
-    assay_status st = assay_fields_read(assay_json_at(list, i), other_fields, N_OF(other_fields),
-                                        /*others=*/NULL, /*n_others=*/0, &out->others[i], err);
-    if (st) {
-      assay_error_in(err, "others[%zu]", i);
-      return st;
-    }
-  }
-  return ASSAY_OK;
+  const assay_status st = assay_fields_list(object, "others", other_fields, N_OF(other_fields),
+                                            sizeof *out->others, &list, &out->n_others, err);
+  out->others = list;
+  return st;
 }
 
 assay_status assay_result_processes_read(const assay_json *root, assay_result_processes *out,
@@ -70,13 +63,8 @@ void assay_result_processes_put(const assay_result_processes *processes, assay_j
   }
   assay_json_begin_object(b, "processes");
   assay_fields_put(processes_fields, N_OF(processes_fields), processes, b);
-  assay_json_begin_array(b, "others");
-  for (size_t i = 0; i < processes->n_others; i++) {
-    assay_json_begin_object(b, NULL);
-    assay_fields_put(other_fields, N_OF(other_fields), &processes->others[i], b);
-    assay_json_end(b);
-  }
-  assay_json_end(b);
+  assay_fields_put_list(b, "others", other_fields, N_OF(other_fields), processes->others,
+                        sizeof *processes->others, processes->n_others);
   assay_json_end(b);
 }
 
