@@ -201,7 +201,8 @@ static const char *name_fault(const char *name, size_t n, uint32_t flags) {
   }
   if (name[0] == '/') return "is absolute";
   bool is_letter = (name[0] >= 'A' && name[0] <= 'Z') || (name[0] >= 'a' && name[0] <= 'z');
-  if (n >= 2 && is_letter && name[1] == ':') return "has a drive letter";
+  const bool is_output = n >= 3 && name[2] >= '0' && name[2] <= '9'; /* "x:0": TensorFlow's names */
+  if (n >= 2 && is_letter && name[1] == ':' && !is_output) return "has a drive letter";
   for (size_t start = 0, i = 0; i <= n; i++) {
     if (i < n && name[i] != '/') continue;
     size_t len = i - start;

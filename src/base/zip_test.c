@@ -255,7 +255,7 @@ static void a_right_archive_is_read(void **state) {
       {.name = "folder/"},
       {.name = "caf\xc3\xa9/b", .text = "second", .flags = 1u << 11},
       {.name = "empty"},
-      {.name = "wide", .text = "zip64", .wide = true},
+      {.name = "w:0", .text = "zip64", .wide = true},
       {.name = "d", .method = 8, .size = 20, .packed = sizeof deflated, .packed_data = deflated},
       {.name = "described", .text = "later", .flags = 1u << 3, .local_crc = 1, .local_size = 1},
   };
@@ -383,6 +383,8 @@ static void one_wrong_entry_field_is_refused(void **state) {
       {{.name = "./x"}, ASSAY_E_FORMAT, "has a '.' component"},
       {{.name = "/x"}, ASSAY_E_FORMAT, "is absolute"},
       {{.name = "C:x"}, ASSAY_E_FORMAT, "has a drive letter"},
+      {{.name = "C:/x"}, ASSAY_E_FORMAT, "has a drive letter"},
+      {{.name = "C:"}, ASSAY_E_FORMAT, "has a drive letter"},
       {{.name = "a\\x"}, ASSAY_E_FORMAT, "contains a backslash"},
       {{.name = "a\0b", .name_bytes = 3}, ASSAY_E_FORMAT, "contains a zero byte"},
       {{.name = "caf\xc3\xa9"}, ASSAY_E_FORMAT, "without the UTF-8 flag"},
