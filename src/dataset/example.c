@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 
-#define FIRST_CAP    16
 #define MAX_FEATURES ((size_t)1 << 16)
 
 const char *assay_list_kind_name(assay_list_kind kind) {
@@ -147,14 +146,10 @@ static assay_status add_feature(assay_example *example, const assay_example_feat
                                 assay_error *err) {
   if (example->n == MAX_FEATURES)
     return assay_fail(err, ASSAY_E_LIMIT, "more than %zu features", MAX_FEATURES);
-  if (example->n == example->cap) {
-    size_t cap = example->cap == 0 ? FIRST_CAP : 2 * example->cap;
-    void *features = example->features;
-    ASSAY_TRY(assay_resize(&features, example->n * sizeof *example->features,
-                           cap * sizeof *example->features, err));
-    example->features = features;
-    example->cap = cap;
-  }
+  assay_example_feature *features =
+      assay_grown(example->features, &example->cap, example->n, sizeof *features, err);
+  if (features == NULL) return ASSAY_E_MEMORY;
+  example->features = features;
   example->features[example->n++] = *feature;
   return ASSAY_OK;
 }

@@ -36,17 +36,6 @@ void assay_tfds_features_reset(assay_tfds_features *features) {
 /* ---- leaves -------------------------------------------------------------------------------------
  */
 
-static assay_status grow(assay_tfds_features *features, assay_error *err) {
-  if (features->n < features->cap) return ASSAY_OK;
-  size_t cap = features->cap == 0 ? 16 : 2 * features->cap;
-  void *items = features->items;
-  ASSAY_TRY(assay_resize(&items, features->n * sizeof *features->items,
-                         cap * sizeof *features->items, err));
-  features->items = items;
-  features->cap = cap;
-  return ASSAY_OK;
-}
-
 /* A new feature of that name, which must be new. */
 static assay_status add_feature(const place *at, assay_tfds_feature **out, assay_error *err) {
   assay_tfds_features *features = at->features;
@@ -56,7 +45,10 @@ static assay_status add_feature(const place *at, assay_tfds_feature **out, assay
     if (strcmp(features->items[i].name, at->name) == 0)
       return assay_fail(err, ASSAY_E_FORMAT, "another feature has the same name in the records");
   }
-  ASSAY_TRY(grow(features, err));
+  assay_tfds_feature *items =
+      assay_grown(features->items, &features->cap, features->n, sizeof *items, err);
+  if (items == NULL) return ASSAY_E_MEMORY;
+  features->items = items;
   assay_tfds_feature *feature = &features->items[features->n];
   *feature = (assay_tfds_feature){.name = assay_strdup(at->name)};
   if (feature->name == NULL) return assay_fail_memory(err, strlen(at->name));

@@ -20,7 +20,6 @@
 #define MAX_DECODED_BYTES  ((uint64_t)1 << 30)
 #define MAX_UNPACKED_BYTES ((uint64_t)4 << 30)
 #define TRIM_BYTES         ((size_t)4 << 20)
-#define FIRST_CAP          64
 
 struct assay_tfrecord {
   char *name;         /* for messages */
@@ -132,14 +131,9 @@ static assay_status take_length(assay_tfrecord *file, bool *out_more, uint64_t *
 static assay_status note_offset(assay_tfrecord *file, uint64_t offset, assay_error *err) {
   if (file->n == MAX_RECORDS)
     return assay_fail(err, ASSAY_E_LIMIT, "more than %zu records in a file", MAX_RECORDS);
-  if (file->n == file->cap) {
-    size_t cap = file->cap == 0 ? FIRST_CAP : 2 * file->cap;
-    void *offsets = file->offsets;
-    ASSAY_TRY(
-        assay_resize(&offsets, file->n * sizeof *file->offsets, cap * sizeof *file->offsets, err));
-    file->offsets = offsets;
-    file->cap = cap;
-  }
+  uint64_t *offsets = assay_grown(file->offsets, &file->cap, file->n, sizeof *offsets, err);
+  if (offsets == NULL) return ASSAY_E_MEMORY;
+  file->offsets = offsets;
   file->offsets[file->n++] = offset;
   return ASSAY_OK;
 }

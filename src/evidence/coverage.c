@@ -68,13 +68,9 @@ static void doubt(judgement *j, const char *format, ...) {
  */
 
 static assay_status add(list *to, entry item, assay_error *err) {
-  if (to->n == to->cap) {
-    size_t cap = to->cap > 0 ? 2 * to->cap : 64;
-    void *items = to->items;
-    ASSAY_TRY(assay_resize(&items, to->cap * sizeof item, cap * sizeof item, err));
-    to->items = items;
-    to->cap = cap;
-  }
+  entry *items = assay_grown(to->items, &to->cap, to->n, sizeof *items, err);
+  if (items == NULL) return ASSAY_E_MEMORY;
+  to->items = items;
   to->items[to->n++] = item;
   return ASSAY_OK;
 }
@@ -131,13 +127,9 @@ static void release_text(const char *text) {
 
 static assay_status add_operand(operands *to, const char *value, const char *node,
                                 assay_error *err) {
-  if (to->n == to->cap) {
-    size_t cap = to->cap > 0 ? 2 * to->cap : 64;
-    void *items = to->items;
-    ASSAY_TRY(assay_resize(&items, to->cap * sizeof *to->items, cap * sizeof *to->items, err));
-    to->items = items;
-    to->cap = cap;
-  }
+  operand *items = assay_grown(to->items, &to->cap, to->n, sizeof *items, err);
+  if (items == NULL) return ASSAY_E_MEMORY;
+  to->items = items;
   operand *one = &to->items[to->n++];
   *one = (operand){assay_strdup(value), assay_profile_escape(node, strlen(node))};
   return one->value != NULL && one->node != NULL ? ASSAY_OK : assay_fail_memory(err, 256);

@@ -57,16 +57,6 @@ static assay_status add_count(reader *r, const char *provider, size_t n_nodes, a
   return ASSAY_OK;
 }
 
-static assay_status grow(reader *r, assay_error *err) {
-  if (r->log->n_nodes < r->cap) return ASSAY_OK;
-  size_t cap = r->cap > 0 ? 2 * r->cap : 64;
-  void *nodes = r->log->nodes;
-  ASSAY_TRY(assay_resize(&nodes, r->cap * sizeof *r->log->nodes, cap * sizeof *r->log->nodes, err));
-  r->log->nodes = nodes;
-  r->cap = cap;
-  return ASSAY_OK;
-}
-
 /* "  MatMul (/layer/MatMul)": to the first " (", and to the last ")". */
 static assay_status take_node(reader *r, const char *message, assay_error *err) {
   const char *op = message + 2;
@@ -75,7 +65,10 @@ static assay_status take_node(reader *r, const char *message, assay_error *err) 
   if (r->n_left == 0 || open == NULL || op[n - 1] != ')')
     return assay_fail(err, ASSAY_E_FORMAT, "the list of placed nodes does not fit its count");
   const char *provider = r->log->counts[r->log->n_counts - 1].provider;
-  ASSAY_TRY(grow(r, err));
+  assay_placed_node *nodes =
+      assay_grown(r->log->nodes, &r->cap, r->log->n_nodes, sizeof *nodes, err);
+  if (nodes == NULL) return ASSAY_E_MEMORY;
+  r->log->nodes = nodes;
   assay_placed_node node = {.provider = assay_strdup(provider),
                             .op = assay_strndup(op, (size_t)(open - op)),
                             .name = assay_strndup(open + 2, (size_t)(op + n - 1 - (open + 2)))};

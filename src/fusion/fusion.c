@@ -44,15 +44,12 @@ const char *assay_fusion_level_name(assay_fusion_level level) {
 bool assay_fusion_grow(assay_fusion_work *work, void **items, size_t n, size_t *cap,
                        size_t item_bytes) {
   if (work->status) return false;
-  if (n < *cap) return true;
-  size_t more = *cap > 0 ? 2 * *cap : 64, bytes;
-  if (!assay_size_mul(more, item_bytes, &bytes)) {
-    work->status = assay_fail_memory(work->err, SIZE_MAX);
-    return false;
-  }
-  work->status = assay_resize(items, *cap * item_bytes, bytes, work->err);
-  if (!work->status) *cap = more;
-  return !work->status;
+  void *grown = assay_grown(*items, cap, n, item_bytes, work->err);
+  if (grown == NULL)
+    work->status = ASSAY_E_MEMORY;
+  else
+    *items = grown;
+  return grown != NULL;
 }
 
 char *assay_fusion_copy(assay_fusion_work *work, assay_text_span span) {

@@ -30,24 +30,23 @@ typedef struct table {
 } table;
 
 static void grow(table *t) {
-  const size_t cap = t->cap ? 2 * t->cap : 128;
-  void *items = t->params->items;
-  if (cap > 2 * PARAMS_MAX) {
+  if (t->params->n == PARAMS_MAX) {
     t->status = assay_fail(t->err, ASSAY_E_LIMIT, "the model has more than %d tensors", PARAMS_MAX);
     return;
   }
-  t->status = assay_resize(&items, t->params->n * sizeof(assay_mlpf_param),
-                           cap * sizeof(assay_mlpf_param), t->err);
-  if (t->status) return;
-  t->params->items = items;
-  t->cap = cap;
+  assay_mlpf_param *items =
+      assay_grown(t->params->items, &t->cap, t->params->n, sizeof *items, t->err);
+  if (items != NULL)
+    t->params->items = items;
+  else
+    t->status = ASSAY_E_MEMORY;
 }
 
 /* Adds `prefix` + `suffix`; dims beyond rank are ignored. Returns the entry, or NULL after a
  * failure. */
 static assay_mlpf_param *add(table *t, const char *prefix, const char *suffix, int rank, int64_t d0,
                              int64_t d1, int64_t d2) {
-  if (t->status == ASSAY_OK && t->params->n == t->cap) grow(t);
+  if (t->status == ASSAY_OK) grow(t);
   if (t->status) return NULL;
   assay_mlpf_param *param = &t->params->items[t->params->n++];
   *param = (assay_mlpf_param){.rank = rank,

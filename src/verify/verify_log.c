@@ -42,14 +42,6 @@ static bool placing_message(assay_verify_span line, assay_verify_span *out) {
   return true;
 }
 
-static assay_status need_room(void **list, size_t *cap, size_t n, size_t size, assay_error *err) {
-  if (n < *cap) return ASSAY_OK;
-  size_t more = *cap > 0 ? 2 * *cap : 16;
-  ASSAY_TRY(assay_resize(list, *cap * size, more * size, err));
-  *cap = more;
-  return ASSAY_OK;
-}
-
 static assay_status cut(assay_error *err) {
   return assay_fail(err, ASSAY_E_FORMAT, "the placements in the log are cut or doubled");
 }
@@ -74,11 +66,12 @@ static assay_status take_group(reader *r, assay_verify_span message, bool has_li
   if (group.n_nodes > COUNT_MAX || assay_verify_log_find(log, group.provider) != NULL)
     return cut(err);
   if (has_list) r->n_open = group.n_nodes;
-  void *block = log->groups;
-  assay_status st = need_room(&block, &r->groups_cap, log->n_groups, sizeof group, err);
-  log->groups = block;
-  if (st == ASSAY_OK) log->groups[log->n_groups++] = group;
-  return st;
+  assay_verify_log_group *groups =
+      assay_grown(log->groups, &r->groups_cap, log->n_groups, sizeof group, err);
+  if (groups == NULL) return ASSAY_E_MEMORY;
+  log->groups = groups;
+  log->groups[log->n_groups++] = group;
+  return ASSAY_OK;
 }
 
 /* "  MatMul (/layer/MatMul)": the name reaches to the last bracket. */
@@ -89,10 +82,10 @@ static assay_status take_node(reader *r, assay_verify_span message, assay_error 
   if (log->n_groups == 0 || r->n_open == 0 || end[-1] != ')') return cut(err);
   open = find_in(behind, " (");
   if (open == NULL) return cut(err);
-  void *block = log->nodes;
-  assay_status st = need_room(&block, &r->nodes_cap, log->n_nodes, sizeof *log->nodes, err);
-  log->nodes = block;
-  if (st) return st;
+  assay_verify_log_node *nodes =
+      assay_grown(log->nodes, &r->nodes_cap, log->n_nodes, sizeof *nodes, err);
+  if (nodes == NULL) return ASSAY_E_MEMORY;
+  log->nodes = nodes;
   log->nodes[log->n_nodes++] = (assay_verify_log_node){
       .op = {behind.at, (size_t)(open - behind.at)}, .name = {open + 2, (size_t)(end - open) - 3}};
   log->groups[log->n_groups - 1].n_listed++;

@@ -47,18 +47,10 @@ typedef struct event {
 /* A text of n bytes that lives as long as the trace; NULL when memory is out. */
 static char *keep_text(scanner *s, size_t n) {
   assay_verify_trace *trace = s->trace;
-  if (trace->n_texts == s->texts_cap) {
-    size_t cap = s->texts_cap > 0 ? 2 * s->texts_cap : 16;
-    void *block = trace->texts;
-    if (assay_resize(&block, s->texts_cap * sizeof *trace->texts, cap * sizeof *trace->texts,
-                     NULL)) {
-      s->no_memory = true;
-      return NULL;
-    }
-    trace->texts = block;
-    s->texts_cap = cap;
-  }
-  char *text = assay_alloc(n);
+  char **texts =
+      assay_grown(trace->texts, &s->texts_cap, trace->n_texts, sizeof *texts, /*err=*/NULL);
+  if (texts != NULL) trace->texts = texts;
+  char *text = texts != NULL ? assay_alloc(n) : NULL;
   if (text == NULL) s->no_memory = true;
   if (text != NULL) trace->texts[trace->n_texts++] = text;
   return text;
