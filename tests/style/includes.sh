@@ -15,7 +15,7 @@ allowed() {
   campaign) echo "base package onnx checkpoint dataset measure runtime model reference evidence fusion campaign" ;;
   diagnose) echo "diagnose campaign reference model onnx package runtime base" ;;
   report) echo "report package measure base" ;;
-  verify) echo "verify package fusion onnx base" ;;
+  verify) echo "verify package fusion base" ;;
   selftest) echo "base package onnx checkpoint dataset measure runtime model reference evidence fusion campaign report verify selftest" ;;
   cli) echo "base package onnx checkpoint dataset measure runtime model reference evidence fusion campaign report verify selftest diagnose cli" ;;
   *) echo "" ;;
