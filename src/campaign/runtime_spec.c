@@ -151,7 +151,14 @@ static assay_status set_provider(const char *name, assay_runtime_spec *out, assa
   const char *full = assay_ort_provider_full_name(name);
   if (full != NULL) return duplicate(full, &out->provider, err);
   if (out->plugin != NULL && name[0] != '\0') return duplicate(name, &out->provider, err);
-  const char *near = assay_text_nearest(name, names, N_OF(names));
+  const char *known[2 * N_OF(names)]; /* and by their whole names */
+  size_t n_known = 0;
+  for (size_t i = 0; i < N_OF(names); i++) {
+    known[n_known++] = names[i];
+    const char *whole = assay_ort_provider_full_name(names[i]);
+    if (whole != NULL) known[n_known++] = whole;
+  }
+  const char *near = assay_text_nearest(name, known, n_known);
   return assay_fail(err, ASSAY_E_ARGUMENT,
                     "provider '%s' is not known%s%s%s; expected one such as cpu, cuda or migraphx",
                     name, near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
@@ -184,6 +191,8 @@ static assay_status read_path(const assay_json *root, const char *key, const cha
   const char *path = NULL;
   if (member == NULL || assay_json_kind_of(member) == ASSAY_JSON_NULL) return ASSAY_OK;
   ASSAY_TRY(assay_json_need_string(root, key, &path, err));
+  if (path[0] == '\0')
+    return assay_fail(err, ASSAY_E_FORMAT, "'%s': expected a path or null, found ''", key);
   *out = assay_path_join(folder, path);
   return *out != NULL ? ASSAY_OK : assay_fail_memory(err, strlen(path) + 1);
 }
@@ -329,11 +338,13 @@ static assay_status read_file(const char *path, const char *label, assay_runtime
   char *folder = assay_strndup(path, (size_t)(assay_path_name(path) - path));
   if (folder == NULL) return assay_fail_memory(err, strlen(path) + 1);
   assay_status st = assay_json_read(path, RUNTIME_MAX_BYTES, &root, err);
+  const bool was_read = st == ASSAY_OK; /* what cannot be read names itself */
   if (st == ASSAY_OK)
     st = assay_runtime_spec_of_json(root, folder[0] != '\0' ? folder : ".", out, err);
   if (st == ASSAY_OK) st = name_of_file(path, &out->name, err);
   if (st == ASSAY_OK) st = duplicate(label, &out->label, err);
-  if (st) assay_error_in(err, "runtime '%s'", path);
+  if (st && was_read) assay_error_in(err, "runtime '%s'", path);
+  if (st && !was_read) assay_error_in(err, "runtime");
   assay_json_destroy(root);
   assay_free(folder);
   return st;

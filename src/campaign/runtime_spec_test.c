@@ -60,7 +60,8 @@ static const char whole[] =
     "{\"schema\": \"assay/runtime/1\", \"library\": \"lib/ort.so\", \"provider\": \"cuda\",\n"
     " \"options\": {\"use_tf32\": 0, \"device_id\": \"1\", \"flag\": true},\n"
     " \"session\": {\"intra_threads\": 2, \"inter_threads\": 3, \"graph_optimization_level\": 1,\n"
-    "  \"memory_arena\": false, \"config\": {\"session.x\": \"1\"}, \"free_dims\": {\"B\": 0, \"N\": 100}},\n"
+    "  \"memory_arena\": false, \"config\": {\"session.x\": \"1\"}, \"free_dims\": {\"B\": 0, "
+    "\"N\": 100}},\n"
     " \"env\": {\"B\": \"2\", \"A\": null}, \"placement_env\": {\"T\": \"\"},\n"
     " \"preload\": [\"/bin/sh\", \"lib/gone.so\"], \"static\": true, \"caches\": \"kept\",\n"
     " \"required_evidence\": [\"integer_tensors\", \"fused_attention\"],\n"
@@ -230,6 +231,8 @@ static const wrong wrongs[] = {
      "A is in \"env\" and in \"placement_env\""},
     {"{\"provider\": \"cpu\", \"required_evidence\": \"flash_attention\"}", "required_evidence"},
     {"{\"provider\": \"cpu\", \"required_evidence\": [\"flash\"]}", "found 'flash'"},
+    {"{\"provider\": \"CUDAExecutionProvder\"}", "did you mean 'CUDAExecutionProvider'"},
+    {"{\"provider\": \"cpu\", \"library\": \"\"}", "expected a path or null"},
     {"{\"provider\": \"cpu\", \"required_evidence\": [1]}", "found no text"},
     {"{\"provider\": \"cpu\", \"required_evidence\": [\"flash_attention\", \"flash_attention\"]}",
      "each once"},
