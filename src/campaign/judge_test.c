@@ -19,15 +19,14 @@
 #include "base/test_folder.h"
 #include "package/npz.h"
 
-static char folder[64];
+static test_folder folder;
 static char *case_path, *outputs_path;
 
 static int make_folder(void **state) {
   (void)state;
-  snprintf(folder, sizeof folder, "/tmp/assay-XXXXXX");
-  if (mkdtemp(folder) == NULL) return 1;
-  case_path = assay_path_join(folder, "case.npz");
-  outputs_path = assay_path_join(folder, "outputs.npz");
+  test_folder_open(&folder);
+  case_path = assay_path_join(folder.path, "case.npz");
+  outputs_path = assay_path_join(folder.path, "outputs.npz");
   return case_path == NULL || outputs_path == NULL;
 }
 
@@ -35,7 +34,8 @@ static int remove_folder(void **state) {
   (void)state;
   assay_free(case_path);
   assay_free(outputs_path);
-  return assay_folder_remove(folder, NULL) != ASSAY_OK;
+  test_folder_close(&folder);
+  return 0;
 }
 
 /* One array [1,4]: dtype and four values. */

@@ -14,24 +14,14 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/test_folder.h"
 #include "campaign/candidates.h"
 #include "package/fields.h"
 
-static char folder[64];
-
-static int make_folder(void **state) {
-  (void)state;
-  snprintf(folder, sizeof folder, "/tmp/assay-XXXXXX");
-  return mkdtemp(folder) == NULL;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  return assay_folder_remove(folder, NULL) != ASSAY_OK;
-}
+static test_folder folder; /* of all tests; main opens it */
 
 static char *write_file(const char *name, const char *text) {
-  char *path = assay_path_join(folder, name);
+  char *path = assay_path_join(folder.path, name);
   char *parent = assay_strndup(path, (size_t)(assay_path_name(path) - path));
   assert_int_equal(assay_folder_create(parent, NULL), ASSAY_OK);
   assert_int_equal(assay_file_write(path, text, strlen(text), NULL), ASSAY_OK);
@@ -49,7 +39,7 @@ static assay_digest digest_of(assay_digests *digests, const char *path) {
 static void fresh_files_are_hashed_again(void **state) {
   (void)state;
   assay_digests *digests = NULL;
-  char *store = assay_path_join(folder, "digests.json"), *path = write_file("fresh", "one");
+  char *store = assay_path_join(folder.path, "digests.json"), *path = write_file("fresh", "one");
   assert_int_equal(assay_digests_open(store, &digests, NULL), ASSAY_OK);
   assay_digest before = digest_of(digests, path);
   assay_free(write_file("fresh", "two")); /* of the same size, in the same moment */
@@ -66,7 +56,7 @@ static void fresh_files_are_hashed_again(void **state) {
 static void settled_files_are_remembered(void **state) {
   (void)state;
   static const char *const candidates[] = {"/bin/sh", "/usr/bin/env"};
-  char *store = assay_path_join(folder, "digests.json");
+  char *store = assay_path_join(folder.path, "digests.json");
   for (size_t i = 0; i < 2; i++) {
     assay_digests *digests = NULL;
     char sha256[65];
@@ -98,7 +88,7 @@ static void a_damaged_store_is_as_good_as_none(void **state) {
   assert_int_equal(assay_digests_open(store, &digests, NULL), ASSAY_OK);
   assert_int_equal(strlen(digest_of(digests, "/bin/sh").sha256), 64);
   assay_digest digest;
-  assert_int_equal(assay_digests_of(digests, folder, &digest, NULL), ASSAY_E_IO);
+  assert_int_equal(assay_digests_of(digests, folder.path, &digest, NULL), ASSAY_E_IO);
   assert_int_equal(assay_digests_of(digests, "/nowhere", &digest, NULL), ASSAY_E_IO);
   assay_digests_close(digests);
   assay_free(store);
@@ -123,7 +113,7 @@ static void two_of_one_name_are_said(void **state) {
   assay_machine_library items[] = {library(digests, a, "libx.so.1"), library(digests, d, "liby.so"),
                                    library(digests, c, "libx.so.1")};
   assay_machine_libraries mapped = {items, 2};
-  char *search_path = assay_format("%s/nowhere:%s/c:%s/b", folder, folder, folder);
+  char *search_path = assay_format("%s/nowhere:%s/c:%s/b", folder.path, folder.path, folder.path);
   char **lines = NULL;
   size_t n = 0;
   /* The copy in c has the same contents; the one in b has not. */
@@ -181,8 +171,8 @@ static void the_record_says_what_the_tool_is_made_of(void **state) {
   char *name = NULL;
   assay_json *root = NULL;
   assay_error err = {0};
-  if (assay_machine_write(folder, &name, &err)) fail_msg("%s", err.text);
-  char *path = assay_path_join(folder, name);
+  if (assay_machine_write(folder.path, &name, &err)) fail_msg("%s", err.text);
+  char *path = assay_path_join(folder.path, name);
   assert_int_equal(assay_json_read(path, 1 << 20, &root, NULL), ASSAY_OK);
   assert_int_equal(strlen(text_at(root, "tool", "source_sha256")), 64);
   const char *revision = text_at(root, "tool", "revision");
@@ -210,5 +200,6 @@ int main(void) {
       cmocka_unit_test(this_process_maps_what_has_build_ids),
       cmocka_unit_test(the_record_says_what_the_tool_is_made_of),
   };
-  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+  test_folder_open(&folder);
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,21 +14,11 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "campaign/runtime_builtin.h"
 #include "campaign/session_plan.h"
 
-static char folder[64];
-
-static int make_folder(void **state) {
-  (void)state;
-  snprintf(folder, sizeof folder, "/tmp/assay-XXXXXX");
-  return mkdtemp(folder) == NULL;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  return assay_folder_remove(folder, NULL) != ASSAY_OK;
-}
+static test_folder folder; /* of all tests; main opens it */
 
 static void parse(const char *text, assay_runtime_spec *out) {
   assay_error err = {0};
@@ -36,7 +26,7 @@ static void parse(const char *text, assay_runtime_spec *out) {
 }
 
 static void parse_file(const char *json, assay_runtime_spec *out) {
-  char *path = assay_path_join(folder, "a100.json");
+  char *path = assay_path_join(folder.path, "a100.json");
   assert_int_equal(assay_file_write(path, json, strlen(json), NULL), ASSAY_OK);
   parse(path, out);
   assay_free(path);
@@ -71,7 +61,7 @@ static void a_file_says_everything(void **state) {
   (void)state;
   assay_runtime_spec spec = {0};
   parse_file(whole, &spec);
-  char *library = assay_path_join(folder, "lib/ort.so");
+  char *library = assay_path_join(folder.path, "lib/ort.so");
   assert_string_equal(spec.name, "a100");
   assert_string_equal(spec.library, library); /* beside the file */
   assert_int_equal(spec.options.n, 3);
@@ -94,7 +84,7 @@ static void a_plug_in_counts_by_its_contents(void **state) {
   char sha256[3][65];
   const char *const files[] = {"ep.so", "copy.so", "ep.so"}, *const contents[] = {"x", "x", "y"};
   for (size_t i = 0; i < 3; i++) {
-    char *path = assay_path_join(folder, files[i]);
+    char *path = assay_path_join(folder.path, files[i]);
     assert_int_equal(assay_file_write(path, contents[i], 1, NULL), ASSAY_OK);
     char *text = assay_format("{\"provider\": \"my_ep\", \"plugin\": \"%s\"}", files[i]);
     parse_file(text, &specs[i]);
@@ -240,7 +230,7 @@ static const wrong wrongs[] = {
 
 static void refuses_what_is_wrong_in_a_file(void **state) {
   (void)state;
-  char *path = assay_path_join(folder, "a100.json");
+  char *path = assay_path_join(folder.path, "a100.json");
   for (size_t i = 0; i < N_OF(wrongs); i++) {
     assay_runtime_spec spec = {0};
     assay_error err = {0};
@@ -284,7 +274,7 @@ static void survives_any_bytes(void **state) {
     assay_json *root = NULL;
     assay_error err = {0};
     assay_status st = assay_json_parse(text, strlen(text), &root, &err);
-    if (st == ASSAY_OK) st = assay_runtime_spec_of_json(root, folder, &spec, &err);
+    if (st == ASSAY_OK) st = assay_runtime_spec_of_json(root, folder.path, &spec, &err);
     if (st && (err.text[0] == '\0' || strchr(err.text, '\n') != NULL))
       fail_msg("byte %zu: '%s'", at, err.text);
     assay_json_destroy(root);
@@ -431,7 +421,7 @@ static void survives_memory_failing_at_every_step(void **state) {
   (void)state;
   assay_runtime_spec spec = {0};
   char sha256[65];
-  char *path = assay_path_join(folder, "a100.json");
+  char *path = assay_path_join(folder.path, "a100.json");
   assert_int_equal(assay_file_write(path, whole, strlen(whole), NULL), ASSAY_OK);
   for (int64_t n = 0;; n++) {
     assay_alloc_fail_after(n);
@@ -483,5 +473,6 @@ int main(void) {
       cmocka_unit_test(survives_memory_failing_at_every_step),
       cmocka_unit_test(both_modes_share_one_hash_of_options),
   };
-  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+  test_folder_open(&folder);
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }

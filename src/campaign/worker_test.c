@@ -16,12 +16,13 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "campaign/judge.h"
 #include "package/npz.h"
 
 #define MODELS "../runtime/testdata/"
 
-static char folder[64];
+static test_folder folder;
 static char *case_path;
 
 static void write_inputs(void) {
@@ -39,9 +40,8 @@ static void write_inputs(void) {
 
 static int make_folder(void **state) {
   (void)state;
-  snprintf(folder, sizeof folder, "/tmp/assay-XXXXXX");
-  if (mkdtemp(folder) == NULL) return 1;
-  case_path = assay_path_join(folder, "case.npz");
+  test_folder_open(&folder);
+  case_path = assay_path_join(folder.path, "case.npz");
   write_inputs();
   return 0;
 }
@@ -49,7 +49,8 @@ static int make_folder(void **state) {
 static int remove_folder(void **state) {
   (void)state;
   assay_free(case_path);
-  return assay_folder_remove(folder, NULL) != ASSAY_OK;
+  test_folder_close(&folder);
+  return 0;
 }
 
 static const char *library(void) {
@@ -71,7 +72,7 @@ static void make_task(assay_worker_mode mode, const char *ort, const char *model
 }
 
 static char *fresh_folder(void) {
-  char *out = assay_path_join(folder, "run");
+  char *out = assay_path_join(folder.path, "run");
   assert_int_equal(assay_folder_remove(out, NULL), ASSAY_OK);
   assert_int_equal(assay_folder_create(out, NULL), ASSAY_OK);
   return out;
@@ -237,7 +238,7 @@ static void a_task_reads_as_it_was_written(void **state) {
   (void)state;
   assay_worker_task task, again = {0};
   assay_error err = {0};
-  char *path = assay_path_join(folder, "task.json");
+  char *path = assay_path_join(folder.path, "task.json");
   make_task(ASSAY_WORKER_PLACEMENT, "/x/ort.so", "m.onnx", &task);
   assert_int_equal(assay_settings_set(&task.runtime.config, "a", "b", NULL), ASSAY_OK);
   assert_int_equal(assay_worker_task_write(&task, path, NULL), ASSAY_OK);
@@ -271,7 +272,7 @@ static void odd_tasks_are_refused(void **state) {
       "\"library\": \"l\"}, \"model\": \"m\", \"case\": \"c\", \"iterations\": 100000000, "
       "\"warmup\": 0, "
       "\"placement_runs\": 1}"};
-  char *path = assay_path_join(folder, "task.json");
+  char *path = assay_path_join(folder.path, "task.json");
   for (size_t i = 0; i < N_OF(bad); i++) {
     assay_worker_task task = {0};
     assert_int_equal(assay_file_write(path, bad[i], strlen(bad[i]), NULL), ASSAY_OK);
@@ -290,13 +291,13 @@ static void the_last_whole_line_is_the_stage(void **state) {
               {"start 1\nsession 2\n", ASSAY_STAGE_SESSION},
               {"start 1\nsession 2\ntiming 3", ASSAY_STAGE_SESSION},
               {"start 1\nnonsense 2\n\n", ASSAY_STAGE_START}};
-  char *path = assay_path_join(folder, ASSAY_WORKER_PHASES_FILE);
+  char *path = assay_path_join(folder.path, ASSAY_WORKER_PHASES_FILE);
   for (size_t i = 0; i < N_OF(rows); i++) {
     assert_int_equal(assay_file_write(path, rows[i].text, strlen(rows[i].text), NULL), ASSAY_OK);
-    assert_int_equal(assay_worker_last_stage(folder), rows[i].stage);
+    assert_int_equal(assay_worker_last_stage(folder.path), rows[i].stage);
   }
   assert_int_equal(unlink(path), 0);
-  assert_int_equal(assay_worker_last_stage(folder), ASSAY_STAGE_START);
+  assert_int_equal(assay_worker_last_stage(folder.path), ASSAY_STAGE_START);
   assay_free(path);
 }
 

@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/test_folder.h"
 
 #define SHA_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
@@ -48,21 +49,10 @@ static const char good[] =
     "\"margins\": null}],\n"
     " \"notes\": [\"one\", \"two\"]}\n";
 
-static char folder[64];
-
-static int make_folder(void **state) {
-  (void)state;
-  snprintf(folder, sizeof folder, "/tmp/assay-XXXXXX");
-  return mkdtemp(folder) == NULL;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  return assay_folder_remove(folder, NULL) != ASSAY_OK;
-}
+static test_folder folder; /* of all tests; main opens it */
 
 static void put(const char *text, size_t size_bytes) {
-  char *path = assay_path_join(folder, "manifest.json");
+  char *path = assay_path_join(folder.path, "manifest.json");
   assert_int_equal(assay_file_write(path, text, size_bytes, NULL), ASSAY_OK);
   assay_free(path);
 }
@@ -72,7 +62,7 @@ static void reads_every_field(void **state) {
   assay_manifest m = {0};
   assay_error err = {0};
   put(good, strlen(good));
-  if (assay_manifest_read(folder, &m, &err)) fail_msg("%s", err.text);
+  if (assay_manifest_read(folder.path, &m, &err)) fail_msg("%s", err.text);
   assert_string_equal(m.name, "toy-1");
   assert_string_equal(m.external[0].file, "data/w.bin");
   assert_int_equal(m.external[0].size_bytes, 3);
@@ -96,13 +86,13 @@ static void what_is_written_reads_the_same(void **state) {
   (void)state;
   assay_manifest m = {0}, again = {0};
   assay_buf first = {0}, second = {0};
-  char *path = assay_path_join(folder, "manifest.json");
+  char *path = assay_path_join(folder.path, "manifest.json");
   put(good, strlen(good));
-  assert_int_equal(assay_manifest_read(folder, &m, NULL), ASSAY_OK);
-  assert_int_equal(assay_manifest_write(&m, folder, NULL), ASSAY_OK);
+  assert_int_equal(assay_manifest_read(folder.path, &m, NULL), ASSAY_OK);
+  assert_int_equal(assay_manifest_write(&m, folder.path, NULL), ASSAY_OK);
   assert_int_equal(assay_file_read(path, 1 << 20, &first, NULL), ASSAY_OK);
-  assert_int_equal(assay_manifest_read(folder, &again, NULL), ASSAY_OK);
-  assert_int_equal(assay_manifest_write(&again, folder, NULL), ASSAY_OK);
+  assert_int_equal(assay_manifest_read(folder.path, &again, NULL), ASSAY_OK);
+  assert_int_equal(assay_manifest_write(&again, folder.path, NULL), ASSAY_OK);
   assert_int_equal(assay_file_read(path, 1 << 20, &second, NULL), ASSAY_OK);
   assert_string_equal(assay_buf_text(&first), assay_buf_text(&second));
   assay_buf_reset(&first);
@@ -120,16 +110,16 @@ static void keeps_a_plan(void **state) {
       "\"plan\": {\"attention\": \"decomposed\", \"heads\": \"float32\"}, \"config\": {}";
   assay_manifest m = {0};
   put(good, strlen(good));
-  assert_int_equal(assay_manifest_read(folder, &m, NULL), ASSAY_OK);
+  assert_int_equal(assay_manifest_read(folder.path, &m, NULL), ASSAY_OK);
   assert_null(m.plan);
   assay_manifest_reset(&m);
   const char *at = strstr(good, FIND);
   char *text = assay_format("%.*s%s%s", (int)(at - good), good, WITH, at + strlen(FIND));
   put(text, strlen(text));
-  assert_int_equal(assay_manifest_read(folder, &m, NULL), ASSAY_OK);
-  assert_int_equal(assay_manifest_write(&m, folder, NULL), ASSAY_OK);
+  assert_int_equal(assay_manifest_read(folder.path, &m, NULL), ASSAY_OK);
+  assert_int_equal(assay_manifest_write(&m, folder.path, NULL), ASSAY_OK);
   assay_manifest_reset(&m);
-  assert_int_equal(assay_manifest_read(folder, &m, NULL), ASSAY_OK);
+  assert_int_equal(assay_manifest_read(folder.path, &m, NULL), ASSAY_OK);
   assert_string_equal(assay_json_string(assay_json_get(m.plan, "heads")), "float32");
   assay_manifest_reset(&m);
   assay_free(text);
@@ -220,7 +210,7 @@ static void refuses_what_is_wrong_in_any_field(void **state) {
     char *text = assay_format("%.*s%s%s", (int)(at - good), good, wrongs[i].with,
                               at + strlen(wrongs[i].find));
     put(text, strlen(text));
-    assay_status st = assay_manifest_read(folder, &m, &err);
+    assay_status st = assay_manifest_read(folder.path, &m, &err);
     if (st != ASSAY_E_FORMAT || strstr(err.text, wrongs[i].part) == NULL ||
         strstr(err.text, "manifest.json") == NULL)
       fail_msg("'%s' as '%s': expected FORMAT with '%s', found %s: %s", wrongs[i].find,
@@ -236,7 +226,7 @@ static void refuses_another_version_as_such(void **state) {
   assay_error err = {0};
   static const char next[] = "{\"schema\": \"assay/manifest/2\"}";
   put(next, strlen(next));
-  assert_int_equal(assay_manifest_read(folder, &m, &err), ASSAY_E_UNSUPPORTED);
+  assert_int_equal(assay_manifest_read(folder.path, &m, &err), ASSAY_E_UNSUPPORTED);
 }
 
 static void refuses_a_text_cut_anywhere(void **state) {
@@ -245,7 +235,8 @@ static void refuses_a_text_cut_anywhere(void **state) {
        n += 7) { /* up to the last brace; every byte takes too long */
     assay_manifest m = {0};
     put(good, n);
-    if (assay_manifest_read(folder, &m, NULL) == ASSAY_OK) fail_msg("%zu bytes were enough", n);
+    if (assay_manifest_read(folder.path, &m, NULL) == ASSAY_OK)
+      fail_msg("%zu bytes were enough", n);
   }
 }
 
@@ -256,7 +247,7 @@ static void survives_memory_failing_at_every_step(void **state) {
     assay_manifest m = {0};
     assay_error err = {0};
     assay_alloc_fail_after(n);
-    assay_status st = assay_manifest_read(folder, &m, &err);
+    assay_status st = assay_manifest_read(folder.path, &m, &err);
     assay_alloc_fail_after(-1);
     if (st == ASSAY_OK) {
       assay_manifest_reset(&m);
@@ -272,17 +263,17 @@ static void checks_a_file_by_size_and_digest(void **state) {
   (void)state;
   assay_manifest_file file = {.size_bytes = 3};
   char name[] = "f.bin";
-  char *path = assay_path_join(folder, name);
+  char *path = assay_path_join(folder.path, name);
   file.file = name;
   assert_int_equal(assay_file_write(path, "abc", 3, NULL), ASSAY_OK);
   assert_int_equal(assay_sha256_bytes("abc", 3, file.sha256, NULL), ASSAY_OK);
-  assert_int_equal(assay_manifest_file_check(folder, &file, NULL), ASSAY_OK);
+  assert_int_equal(assay_manifest_file_check(folder.path, &file, NULL), ASSAY_OK);
   assert_int_equal(assay_file_write(path, "abd", 3, NULL), ASSAY_OK);
-  assert_int_equal(assay_manifest_file_check(folder, &file, NULL), ASSAY_E_MISMATCH);
+  assert_int_equal(assay_manifest_file_check(folder.path, &file, NULL), ASSAY_E_MISMATCH);
   assert_int_equal(assay_file_write(path, "ab", 2, NULL), ASSAY_OK);
-  assert_int_equal(assay_manifest_file_check(folder, &file, NULL), ASSAY_E_MISMATCH);
+  assert_int_equal(assay_manifest_file_check(folder.path, &file, NULL), ASSAY_E_MISMATCH);
   assert_int_equal(unlink(path), 0);
-  assert_int_equal(assay_manifest_file_check(folder, &file, NULL), ASSAY_E_IO);
+  assert_int_equal(assay_manifest_file_check(folder.path, &file, NULL), ASSAY_E_IO);
   assay_free(path);
 }
 
@@ -297,5 +288,6 @@ int main(void) {
       cmocka_unit_test(survives_memory_failing_at_every_step),
       cmocka_unit_test(checks_a_file_by_size_and_digest),
   };
-  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+  test_folder_open(&folder);
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,22 +18,23 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/test_folder.h"
 
-static char folder[64];
+static test_folder folder;
 static char *path;
 
 static int make_folder(void **state) {
   (void)state;
-  snprintf(folder, sizeof folder, "/tmp/assay-XXXXXX");
-  if (mkdtemp(folder) == NULL) return 1;
-  path = assay_path_join(folder, "result.json");
+  test_folder_open(&folder);
+  path = assay_path_join(folder.path, "result.json");
   return path == NULL;
 }
 
 static int remove_folder(void **state) {
   (void)state;
   assay_free(path);
-  return assay_folder_remove(folder, NULL) != ASSAY_OK;
+  test_folder_close(&folder);
+  return 0;
 }
 
 static void fill_comparison(assay_result_comparison *c, const char *reference) {
@@ -268,14 +269,14 @@ static void listed_files_are_checked(void **state) {
   (void)state;
   assay_result r = {0};
   fill(&r);
-  char *samples = assay_path_join(folder, "samples.npy");
+  char *samples = assay_path_join(folder.path, "samples.npy");
   assert_int_equal(assay_file_write(samples, "abc", 3, NULL), ASSAY_OK);
-  assert_int_equal(assay_result_check_files(&r, folder, NULL), ASSAY_E_MISMATCH);
+  assert_int_equal(assay_result_check_files(&r, folder.path, NULL), ASSAY_E_MISMATCH);
   r.files[0].size_bytes = 3;
   assert_int_equal(assay_sha256_bytes("abc", 3, r.files[0].sha256, NULL), ASSAY_OK);
-  assert_int_equal(assay_result_check_files(&r, folder, NULL), ASSAY_OK);
+  assert_int_equal(assay_result_check_files(&r, folder.path, NULL), ASSAY_OK);
   assert_int_equal(unlink(samples), 0);
-  assert_int_equal(assay_result_check_files(&r, folder, NULL), ASSAY_E_IO);
+  assert_int_equal(assay_result_check_files(&r, folder.path, NULL), ASSAY_E_IO);
   assay_free(samples);
   assay_result_reset(&r);
 }

@@ -15,12 +15,13 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "package/package.h"
 
-static char folder[64];
+static test_folder folder;
 
 static void put(const char *name, const char *text) {
-  char *path = assay_path_join(folder, name);
+  char *path = assay_path_join(folder.path, name);
   char *parent = assay_strndup(path, (size_t)(assay_path_name(path) - path));
   assert_int_equal(assay_folder_create(parent, NULL), ASSAY_OK);
   assert_int_equal(assay_file_write(path, text, strlen(text), NULL), ASSAY_OK);
@@ -29,15 +30,14 @@ static void put(const char *name, const char *text) {
 }
 
 static void drop(const char *name) {
-  char *path = assay_path_join(folder, name);
+  char *path = assay_path_join(folder.path, name);
   assert_int_equal(unlink(path), 0);
   assay_free(path);
 }
 
 static int make_folder(void **state) {
   (void)state;
-  snprintf(folder, sizeof folder, "/tmp/assay-XXXXXX");
-  if (mkdtemp(folder) == NULL) return 1;
+  test_folder_open(&folder);
   put("b.txt", "bee");
   put("a/z.txt", "");
   put("a/b/c.txt", "sea");
@@ -48,14 +48,15 @@ static int make_folder(void **state) {
 
 static int remove_folder(void **state) {
   (void)state;
-  return assay_folder_remove(folder, NULL) != ASSAY_OK;
+  test_folder_close(&folder);
+  return 0;
 }
 
 static const char *const skip[] = {"package.json"};
 
 static void scan(assay_tree *out) {
   assay_error err = {0};
-  if (assay_tree_scan(folder, skip, N_OF(skip), out, &err)) fail_msg("%s", err.text);
+  if (assay_tree_scan(folder.path, skip, N_OF(skip), out, &err)) fail_msg("%s", err.text);
 }
 
 static void lists_every_file_in_order(void **state) {
@@ -90,7 +91,7 @@ static void check_changes(const assay_tree *tree, const char *want) {
   seen s = {0};
   size_t n = 0;
   assay_error err = {0};
-  if (assay_tree_verify(tree, folder, skip, N_OF(skip), see, &s, &n, &err))
+  if (assay_tree_verify(tree, folder.path, skip, N_OF(skip), see, &s, &n, &err))
     fail_msg("%s", err.text);
   assert_string_equal(s.text, want);
 }
@@ -115,12 +116,12 @@ static void names_every_kind_of_change(void **state) {
   check_changes(&tree, "changed a.txt;changed a/b/c.txt;");
   put("a.txt", "ay");
   put("a/b/c.txt", "sea");
-  char *link = assay_path_join(folder, "link");
+  char *link = assay_path_join(folder.path, "link");
   assert_int_equal(symlink("b.txt", link), 0);
   check_changes(&tree, "extra link;");
   assert_int_equal(unlink(link), 0);
   drop("b.txt");
-  char *path = assay_path_join(folder, "b.txt");
+  char *path = assay_path_join(folder.path, "b.txt");
   assert_int_equal(symlink("a.txt", path), 0);
   check_changes(&tree, "changed b.txt;");
   assert_int_equal(unlink(path), 0);
@@ -135,9 +136,9 @@ static void a_link_is_not_listed(void **state) {
   (void)state;
   assay_tree tree = {0};
   assay_error err = {0};
-  char *link = assay_path_join(folder, "link");
+  char *link = assay_path_join(folder.path, "link");
   assert_int_equal(symlink("b.txt", link), 0);
-  assert_int_equal(assay_tree_scan(folder, skip, N_OF(skip), &tree, &err), ASSAY_E_FORMAT);
+  assert_int_equal(assay_tree_scan(folder.path, skip, N_OF(skip), &tree, &err), ASSAY_E_FORMAT);
   assert_non_null(strstr(err.text, "link"));
   assert_int_equal(unlink(link), 0);
   assay_free(link);
@@ -164,7 +165,7 @@ static void one_folder_is_replaced_and_the_rest_stays(void **state) {
   assay_tree tree = {0}, below = {0};
   scan(&tree);
   put("a/b/d.txt", "new");
-  char *path = assay_path_join(folder, "a");
+  char *path = assay_path_join(folder.path, "a");
   assert_int_equal(assay_tree_scan(path, NULL, 0, &below, NULL), ASSAY_OK);
   put("b.txt", "changed meanwhile");
   assert_int_equal(assay_tree_replace(&tree, "a", &below, NULL), ASSAY_OK);
@@ -198,14 +199,14 @@ static void an_index_reads_as_it_was_written(void **state) {
   assay_package p = {0}, again = {0};
   assay_error err = {0};
   fill_index(&p);
-  if (assay_package_write(&p, folder, &err)) fail_msg("%s", err.text);
-  if (assay_package_read(folder, &again, &err)) fail_msg("%s", err.text);
+  if (assay_package_write(&p, folder.path, &err)) fail_msg("%s", err.text);
+  if (assay_package_read(folder.path, &again, &err)) fail_msg("%s", err.text);
   assert_string_equal(again.tree_sha256, p.tree_sha256);
   assert_int_equal(again.files.n, 4);
   assert_string_equal(again.runs[0].folder, "runs/cpu/b/c/timing");
   check_changes(&again.files, "");
   assay_result result = {0};
-  assert_int_equal(assay_package_result(&again, folder, 0, &result, NULL), ASSAY_OK);
+  assert_int_equal(assay_package_result(&again, folder.path, 0, &result, NULL), ASSAY_OK);
   assert_int_equal(result.status, ASSAY_RESULT_MISSING);
   assay_result_reset(&result);
   assay_package_reset(&p);
@@ -217,10 +218,10 @@ static void sealing_one_folder_blesses_nothing_else(void **state) {
   assay_package p = {0};
   put("report/table.csv", "1");
   put("b.txt", "tampered");
-  assert_int_equal(assay_package_seal(folder, "report", NULL), ASSAY_OK);
-  assert_int_equal(assay_package_read(folder, &p, NULL), ASSAY_OK);
+  assert_int_equal(assay_package_seal(folder.path, "report", NULL), ASSAY_OK);
+  assert_int_equal(assay_package_read(folder.path, &p, NULL), ASSAY_OK);
   check_changes(&p.files, "changed b.txt;");
-  assert_int_equal(assay_package_seal(folder, "../report", NULL), ASSAY_E_ARGUMENT);
+  assert_int_equal(assay_package_seal(folder.path, "../report", NULL), ASSAY_E_ARGUMENT);
   assay_package_reset(&p);
 }
 
@@ -228,7 +229,7 @@ static void an_index_with_a_changed_line_is_refused(void **state) {
   (void)state;
   static const char *const finds[] = {"\"size_bytes\": 3", "e3b0c442", "a/z.txt", "timing", "cpu"};
   static const char *const withs[] = {"\"size_bytes\": 4", "e3b0c443", "a/y.txt", "tuning", "c/u"};
-  char *path = assay_path_join(folder, "package.json");
+  char *path = assay_path_join(folder.path, "package.json");
   assay_buf good = {0};
   assert_int_equal(assay_file_read(path, 1 << 20, &good, NULL), ASSAY_OK);
   for (size_t i = 0; i < N_OF(finds); i++) {
@@ -237,7 +238,8 @@ static void an_index_with_a_changed_line_is_refused(void **state) {
     assert_non_null(at);
     char *bad = assay_format("%.*s%s%s", (int)(at - text), text, withs[i], at + strlen(finds[i]));
     put("package.json", bad);
-    if (assay_package_read(folder, &p, NULL) != ASSAY_E_FORMAT) fail_msg("'%s' was read", withs[i]);
+    if (assay_package_read(folder.path, &p, NULL) != ASSAY_E_FORMAT)
+      fail_msg("'%s' was read", withs[i]);
     assay_free(bad);
   }
   assay_buf_reset(&good);
@@ -250,16 +252,17 @@ static void an_index_knows_its_own_bytes(void **state) {
   (void)state;
   assay_package p = {0};
   assay_error err = {0};
-  char *path = assay_path_join(folder, "package.json");
+  char *path = assay_path_join(folder.path, "package.json");
   assay_buf good = {0};
   fill_index(&p);
-  assert_int_equal(assay_package_write(&p, folder, NULL), ASSAY_OK);
-  if (assay_package_check(folder, &err)) fail_msg("%s", err.text);
+  assert_int_equal(assay_package_write(&p, folder.path, NULL), ASSAY_OK);
+  if (assay_package_check(folder.path, &err)) fail_msg("%s", err.text);
   assert_int_equal(assay_file_read(path, 1 << 20, &good, NULL), ASSAY_OK);
   for (size_t i = 0; i < good.size_bytes; i += i + 100 < good.size_bytes ? 17 : 1) {
     good.data[i] ^= 1;
     put("package.json", assay_buf_text(&good));
-    if (assay_package_check(folder, NULL) != ASSAY_E_MISMATCH) fail_msg("byte %zu was missed", i);
+    if (assay_package_check(folder.path, NULL) != ASSAY_E_MISMATCH)
+      fail_msg("byte %zu was missed", i);
     good.data[i] ^= 1;
   }
   char *edited = strstr((char *)good.data, "\"iterations\": 100");
@@ -267,7 +270,7 @@ static void an_index_knows_its_own_bytes(void **state) {
   edited[strlen("\"iterations\": ")] = '9'; /* well-formed, so that it is read */
   put("package.json", assay_buf_text(&good));
   put("report/table.csv", "2");
-  assert_int_equal(assay_package_seal(folder, "report", &err), ASSAY_E_MISMATCH);
+  assert_int_equal(assay_package_seal(folder.path, "report", &err), ASSAY_E_MISMATCH);
   assert_non_null(strstr(err.text, "package.json"));
   assay_buf_reset(&good);
   assay_free(path);
