@@ -15,8 +15,6 @@
 #include "evidence/profile.h"
 #include "onnx/each_node.h"
 
-#define OFFENDER_TEXT_BYTES 512
-
 typedef struct entry {
   const char *op, *name; /* borrowed; the model's are owned */
   const char *provider;  /* NULL for the model's */
@@ -312,13 +310,9 @@ static void doubt_assignment(judgement *j) {
  */
 
 static assay_status add_offender(assay_coverage *out, const entry *node, assay_error *err) {
-  char name[OFFENDER_TEXT_BYTES / 2], text[OFFENDER_TEXT_BYTES], printable[OFFENDER_TEXT_BYTES];
-  assay_text_printable(node->name, name, sizeof name);
-  snprintf(text, sizeof text, "%.96s '%s' on %.96s", node->op, name, node->provider);
-  assay_text_printable(text, printable, sizeof printable);
-  out->offenders[out->n_offenders] = assay_strdup(printable);
-  if (out->offenders[out->n_offenders] == NULL) return assay_fail_memory(err, sizeof printable);
-  ++out->n_offenders;
+  char *words = assay_node_offender(node->op, node->name, node->provider);
+  if (words == NULL) return assay_fail_memory(err, ASSAY_NODE_OFFENDER_BYTES);
+  out->offenders[out->n_offenders++] = words;
   return ASSAY_OK;
 }
 

@@ -1,9 +1,12 @@
 /* Names as ONNX Runtime 1.16 to 1.32 gives them. */
 #include "evidence/node_kind.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/array.h"
+#include "base/text.h"
 
 static bool is_one_of(const char *op, const char *const *ops, size_t n) {
   for (size_t i = 0; i < n; ++i)
@@ -31,4 +34,13 @@ bool assay_node_is_nameless(const assay_profile_node *node) {
   size_t n = strlen(node->op);
   return strncmp(node->name, node->op, n) == 0 && node->name[n] == '_' &&
          strcmp(node->name + n + 1, node->index) == 0;
+}
+
+char *assay_node_offender(const char *op, const char *name, const char *provider) {
+  enum { BYTES = ASSAY_NODE_OFFENDER_BYTES };
+  char shown[BYTES / 2], text[BYTES], printable[BYTES];
+  assay_text_printable(name, shown, sizeof shown);
+  snprintf(text, sizeof text, "%.96s '%s' on %.96s", op, shown, provider);
+  assay_text_printable(text, printable, sizeof printable);
+  return assay_strdup(printable);
 }

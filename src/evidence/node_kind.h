@@ -1,4 +1,4 @@
-/* What kind of node an executed node is. */
+/* What kind of node an executed node is, and how one is named to a person. */
 #ifndef ASSAY_EVIDENCE_NODE_KIND_H
 #define ASSAY_EVIDENCE_NODE_KIND_H
 
@@ -22,5 +22,10 @@ bool assay_node_is_compiled(const assay_profile_node *node);
 
 /* Whether the model gives it no name: the profile then has "<operator>_<index>". */
 bool assay_node_is_nameless(const assay_profile_node *node);
+
+/* "MatMul '/fc1/MatMul' on CPUExecutionProvider" in printable characters, cut to so many bytes
+ * (assay_free); NULL when memory is out. */
+#define ASSAY_NODE_OFFENDER_BYTES 512
+char *assay_node_offender(const char *op, const char *name, const char *provider) ASSAY_NODISCARD;
 
 #endif

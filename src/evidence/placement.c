@@ -19,8 +19,7 @@
 #include "evidence/placement_log.h"
 #include "evidence/profile.h"
 
-#define CPU_PROVIDER        "CPUExecutionProvider"
-#define OFFENDER_TEXT_BYTES 512
+#define CPU_PROVIDER "CPUExecutionProvider"
 
 const char *assay_placement_verdict_name(assay_placement_verdict verdict) {
   switch (verdict) {
@@ -168,13 +167,9 @@ static bool is_allowed(const assay_placement_spec *spec, const assay_profile_nod
 
 static assay_status add_offender(assay_placement *out, const assay_profile_node *node,
                                  assay_error *err) {
-  char name[OFFENDER_TEXT_BYTES / 2], text[OFFENDER_TEXT_BYTES], printable[OFFENDER_TEXT_BYTES];
-  assay_text_printable(node->name, name, sizeof name);
-  snprintf(text, sizeof text, "%.96s '%s' on %.96s", node->op, name, node->provider);
-  assay_text_printable(text, printable, sizeof printable);
-  out->offenders[out->n_offenders] = assay_strdup(printable);
-  if (out->offenders[out->n_offenders] == NULL) return assay_fail_memory(err, sizeof printable);
-  ++out->n_offenders;
+  char *words = assay_node_offender(node->op, node->name, node->provider);
+  if (words == NULL) return assay_fail_memory(err, ASSAY_NODE_OFFENDER_BYTES);
+  out->offenders[out->n_offenders++] = words;
   return ASSAY_OK;
 }
 
