@@ -172,10 +172,17 @@ static bool holds_any(assay_text_span name, const char *const *parts, size_t n) 
 }
 #define HOLDS_ANY(name, parts) holds_any(name, parts, sizeof(parts) / sizeof *(parts))
 
+/* FlashAttention of another package has the same names without the runtime's namespace. A short
+ * name has none at all, and says nothing. */
+static bool is_flash_of_another(assay_text_span name) {
+  bool has_namespace = holds(name, "flash::flash_fwd") || holds(name, "5flash");
+  return has_namespace && holds(name, "flash_fwd") && !holds(name, "onnxruntime");
+}
+
 static bool of_another_framework(assay_text_span name) {
   static const char *const parts[] = {"pytorch_flash", "fmha_cutlassF", "fmha_cutlassB",
                                       "vllm",          "at::native",    "FLASH_NAMESPACE"};
-  return HOLDS_ANY(name, parts);
+  return HOLDS_ANY(name, parts) || is_flash_of_another(name);
 }
 
 static assay_kernel_family cuda_attention(assay_text_span name) {
