@@ -221,6 +221,7 @@ typedef struct gathered {
   assay_dispatch dispatch;
   assay_migraphx migraphx;
   bool has_text, speaks_of_migraphx;
+  bool has_other_list; /* of kernels, in a form that is not read */
 } gathered;
 
 static bool is_wanted(const assay_fusion_work *work, assay_fusion_kind kind) {
@@ -266,15 +267,24 @@ static void take_log(assay_fusion_work *work, const assay_fusion_file *file, gat
     work->out->sources[file->source].kind = ASSAY_FUSION_MIGRAPHX;
 }
 
-/* Graphs that lines name, and what shows that the text is about MIGraphX. */
-static void look_through(assay_fusion_work *work, const assay_fusion_file *file, gathered *all) {
+static bool holds(assay_text_span text, const char *part) {
+  return assay_span_find(text, part, 0) < text.n;
+}
+
+/* Graphs that lines name, and what shows that the text is about MIGraphX. true: it is a list of
+ * kernels of some form, such as the table that nsys stats prints on a terminal. */
+static bool look_through(assay_fusion_work *work, const assay_fusion_file *file, gathered *all) {
+  bool is_list = false;
   assay_log_lines lines = assay_log_lines_of(file->bytes, file->size_bytes);
   assay_log_line line;
   while (!work->status && assay_log_lines_next(&lines, &line)) {
     assay_graph_name_take(work, file->source, line.number, line.text);
-    all->speaks_of_migraphx |= assay_span_find(line.text, "migraphx", 0) < line.text.n ||
-                               assay_span_find(line.text, "MIGraphX", 0) < line.text.n;
+    all->speaks_of_migraphx |= holds(line.text, "migraphx") || holds(line.text, "MIGraphX");
+    is_list |= (holds(line.text, "Total Time (") && holds(line.text, "Instances")) ||
+               (holds(line.text, "GrdX") && holds(line.text, "Start (")) ||
+               holds(line.text, "KERNEL_DISPATCH");
   }
+  return is_list;
 }
 
 /* What a file is that is none of those; NULL: it may be text. */
@@ -306,14 +316,24 @@ static void take_text(assay_fusion_work *work, const assay_fusion_file *file, ga
     assay_fusion_find(work, ASSAY_FUSION_DOUBT, "lines", file->source, line, ASSAY_NO_EXCERPT,
                       "a NUL byte: the text is damaged");
   }
-  look_through(work, file, all);
+  bool is_list = look_through(work, file, all);
   bool is_json = assay_gpu_json_is(file->bytes, file->size_bytes);
   assay_fusion_kind list =
       is_json ? ASSAY_FUSION_ROCPROF : assay_gpu_csv_kind(file->bytes, file->size_bytes);
-  if (list != ASSAY_FUSION_AUTO && is_wanted(work, list))
-    take_list(work, file, list, is_json);
-  else
-    take_log(work, file, all);
+  all->has_other_list |= is_list && list == ASSAY_FUSION_AUTO;
+  if (list != ASSAY_FUSION_AUTO && is_wanted(work, list)) take_list(work, file, list, is_json);
+  if (!is_json) take_log(work, file, all); /* a list may stand in a log */
+}
+
+/* What an editor or a shell puts in front of UTF-8. */
+static assay_fusion_file without_byte_order_mark(const assay_fusion_file *file) {
+  static const char mark[] = "\xef\xbb\xbf";
+  assay_text_span text = {.text = file->bytes, .n = file->size_bytes};
+  assay_fusion_file plain = *file;
+  if (!assay_span_begins(text, mark)) return plain;
+  plain.bytes = text.text + sizeof mark - 1;
+  plain.size_bytes -= sizeof mark - 1;
+  return plain;
 }
 
 static void take_bytes(assay_fusion_work *work, const assay_fusion_file *file, gathered *all) {
@@ -322,10 +342,11 @@ static void take_bytes(assay_fusion_work *work, const assay_fusion_file *file, g
     work->status = assay_sha256_bytes(file->bytes, file->size_bytes, digest, work->err);
   if (work->status) return;
   work->out->sources[file->source].sha256 = assay_fusion_copy(work, assay_span_of(digest));
+  const assay_fusion_file plain = without_byte_order_mark(file);
   if (assay_gpu_database_is(file->bytes, file->size_bytes))
     take_database(work, file);
   else
-    take_text(work, file, all);
+    take_text(work, &plain, all);
 }
 
 static void take_source(assay_fusion_work *work, size_t i, gathered *all) {
@@ -358,12 +379,19 @@ static void take_source(assay_fusion_work *work, size_t i, gathered *all) {
 static void judge_texts(assay_fusion_work *work, const gathered *all) {
   assay_fusion_kind kind = work->spec->kind;
   bool is_nothing = kind == ASSAY_FUSION_AUTO && all->has_text;
+  bool is_list = kind == ASSAY_FUSION_NSYS || kind == ASSAY_FUSION_ROCPROF;
   for (int k = 1; k < ASSAY_FUSION_N_KINDS; k++) is_nothing = is_nothing && !work->shown[k];
+  if (all->has_other_list && (is_nothing || (is_list && !work->shown[kind]))) {
+    assay_fusion_find(work, ASSAY_FUSION_DOUBT, "lines", 0, 0, ASSAY_NO_EXCERPT,
+                      "a list of kernels in a form that is not read: it is needed as SQLite, or as "
+                      "CSV (nsys stats --report cuda_gpu_kern_sum --format csv)");
+    return;
+  }
   bool wants_programs = kind == ASSAY_FUSION_MIGRAPHX || (is_nothing && all->speaks_of_migraphx);
   bool wants_lines = kind == ASSAY_FUSION_DISPATCH || (is_nothing && !all->speaks_of_migraphx);
   assay_dispatch_judge(&all->dispatch, work, wants_lines);
   assay_migraphx_judge(&all->migraphx, work, wants_programs);
-  if ((kind == ASSAY_FUSION_NSYS || kind == ASSAY_FUSION_ROCPROF) && !work->shown[kind])
+  if (is_list && !work->shown[kind])
     assay_fusion_find(work, ASSAY_FUSION_OFFENCE, "lines", 0, 0, ASSAY_NO_EXCERPT,
                       "no list of kernels of %s", assay_fusion_kind_name(kind));
 }

@@ -17,11 +17,12 @@ typedef enum column {
   COLUMN_DISPATCH,
   COLUMN_PROCESS,
   COLUMN_KIND,
+  COLUMN_GRID, /* only a trace of kernels has it, among those of nsys */
   N_COLUMNS,
 } column;
 
-/* As the versions spell them; case does not matter. Names of both tools say nothing about whose
- * list it is: AUTO. */
+/* As the versions spell them; case does not matter, and what ends in a parenthesis goes on with a
+ * unit, which the user may choose. Names of both tools say nothing about whose list it is: AUTO. */
 static const struct {
   column column;
   assay_fusion_kind kind;
@@ -31,12 +32,12 @@ static const struct {
     {COLUMN_NAME, ASSAY_FUSION_ROCPROF, "Kernel_Name"},
     {COLUMN_COUNT, ASSAY_FUSION_NSYS, "Instances"},
     {COLUMN_COUNT, ASSAY_FUSION_ROCPROF, "Calls"},
-    {COLUMN_TOTAL, ASSAY_FUSION_NSYS, "Total Time (ns)"},
+    {COLUMN_TOTAL, ASSAY_FUSION_NSYS, "Total Time ("},
     {COLUMN_TOTAL, ASSAY_FUSION_ROCPROF, "TotalDurationNs"},
     {COLUMN_PERCENT, ASSAY_FUSION_NSYS, "Time (%)"},
     {COLUMN_PERCENT, ASSAY_FUSION_NSYS, "Time(%)"},
     {COLUMN_PERCENT, ASSAY_FUSION_ROCPROF, "Percentage"},
-    {COLUMN_BEGIN, ASSAY_FUSION_NSYS, "Start (ns)"},
+    {COLUMN_GRID, ASSAY_FUSION_NSYS, "GrdX"},
     {COLUMN_BEGIN, ASSAY_FUSION_ROCPROF, "Start_Timestamp"},
     {COLUMN_END, ASSAY_FUSION_ROCPROF, "End_Timestamp"},
     {COLUMN_DISPATCH, ASSAY_FUSION_ROCPROF, "Dispatch_Id"},
@@ -49,11 +50,13 @@ static const struct {
 typedef struct header {
   size_t at[N_COLUMNS]; /* field number; NONE: not there */
   size_t n_fields;
+  char separator;
   assay_fusion_kind kind;
 } header;
 #define NONE ((size_t)-1)
 
-bool assay_csv_split(assay_text_span line, assay_text_span *out, size_t *out_n) {
+bool assay_csv_split(assay_text_span line, char separator, assay_text_span *out, size_t *out_n) {
+  const char ends[] = {separator, '\0'};
   size_t at = 0, n = 0;
   *out_n = 0;
   for (;;) {
@@ -65,32 +68,33 @@ bool assay_csv_split(assay_text_span line, assay_text_span *out, size_t *out_n) 
       if (to >= line.n) return false;
       out[n++] = assay_span_cut(line, at + 1, to);
       at = to + 1;
-      if (at < line.n && line.text[at] != ',') return false;
+      if (at < line.n && line.text[at] != separator) return false;
     } else {
-      size_t to = assay_span_find(line, ",", at);
+      size_t to = assay_span_find(line, ends, at);
       out[n++] = assay_span_trim(assay_span_cut(line, at, to));
       at = to;
     }
     if (at >= line.n) break;
-    at++; /* the comma */
+    at++; /* the separator */
   }
   *out_n = n;
   return true;
 }
 
 static bool is_word(assay_text_span field, const char *word) {
-  if (field.n != strlen(word)) return false;
+  const size_t n = strlen(word);
+  if (n > 0 && word[n - 1] == '(') field = assay_span_cut(field, 0, n); /* and a unit */
+  if (field.n != n) return false;
   for (size_t i = 0; i < field.n; i++)
     if (tolower((unsigned char)field.text[i]) != tolower((unsigned char)word[i])) return false;
   return true;
 }
 
-/* A list of kernels has their names, and either counts or times of beginning. */
-static bool parse_header(assay_text_span line, header *out) {
+static bool parse_header_of(assay_text_span line, char separator, header *out) {
   assay_text_span fields[ASSAY_CSV_FIELDS_MAX];
-  *out = (header){.kind = ASSAY_FUSION_NSYS};
+  *out = (header){.kind = ASSAY_FUSION_NSYS, .separator = separator};
   for (int c = 0; c < N_COLUMNS; c++) out->at[c] = NONE;
-  if (!assay_csv_split(line, fields, &out->n_fields) || out->n_fields < 3) return false;
+  if (!assay_csv_split(line, separator, fields, &out->n_fields) || out->n_fields < 3) return false;
   for (size_t i = 0; i < out->n_fields; i++)
     for (size_t s = 0; s < sizeof spellings / sizeof *spellings; s++) {
       if (out->at[spellings[s].column] != NONE || !is_word(fields[i], spellings[s].name)) continue;
@@ -98,7 +102,15 @@ static bool parse_header(assay_text_span line, header *out) {
       if (spellings[s].kind != ASSAY_FUSION_AUTO) out->kind = spellings[s].kind;
     }
   return out->at[COLUMN_NAME] != NONE &&
-         (out->at[COLUMN_COUNT] != NONE || out->at[COLUMN_BEGIN] != NONE);
+         (out->at[COLUMN_COUNT] != NONE || out->at[COLUMN_BEGIN] != NONE ||
+          out->at[COLUMN_GRID] != NONE);
+}
+
+/* A list of kernels has their names, and either counts, times of beginning or grids. It may be
+ * separated by tabs (nsys stats --format tsv), or by what a spreadsheet takes for a comma. */
+static bool parse_header(assay_text_span line, header *out) {
+  return parse_header_of(line, ',', out) || parse_header_of(line, '\t', out) ||
+         parse_header_of(line, ';', out);
 }
 
 assay_fusion_kind assay_gpu_csv_kind(const void *bytes, size_t size_bytes) {
@@ -125,7 +137,7 @@ static bool take_real(const header *h, const assay_text_span *fields, column c, 
 static bool parse_row(const header *h, assay_text_span line, assay_gpu_row *out, bool *is_other) {
   assay_text_span fields[ASSAY_CSV_FIELDS_MAX];
   size_t n;
-  if (!assay_csv_split(line, fields, &n) || n != h->n_fields) return false;
+  if (!assay_csv_split(line, h->separator, fields, &n) || n != h->n_fields) return false;
   out->name = fields[h->at[COLUMN_NAME]];
   if (h->at[COLUMN_PROCESS] != NONE) out->process = fields[h->at[COLUMN_PROCESS]];
   *is_other = h->at[COLUMN_KIND] != NONE && !is_word(fields[h->at[COLUMN_KIND]], "KERNEL_DISPATCH");
@@ -142,20 +154,34 @@ static bool is_memory_operation(assay_text_span name) {
   return assay_span_begins(name, "[CUDA mem");
 }
 
+static assay_gpu_row empty_row(assay_log_line line) {
+  return (assay_gpu_row){.n = 1,
+                         .dispatch = -1,
+                         .begin_ns = -1,
+                         .end_ns = -1,
+                         .percent = -1,
+                         .line = line.number,
+                         .excerpt = line.text};
+}
+
 static void take_row(assay_gpu_list *list, const header *h, assay_log_line line) {
-  assay_gpu_row row = {.n = 1,
-                       .dispatch = -1,
-                       .begin_ns = -1,
-                       .end_ns = -1,
-                       .percent = -1,
-                       .line = line.number,
-                       .excerpt = line.text};
+  assay_gpu_row row = empty_row(line);
   bool is_other = false;
-  if (!line.is_ended || !parse_row(h, line.text, &row, &is_other))
-    assay_fusion_find(list->work, ASSAY_FUSION_DOUBT, "lines", list->source, line.number, line.text,
-                      "a row that is %s", line.is_ended ? "not of the header's form" : "cut");
+  if (!line.is_ended)
+    assay_gpu_list_doubt(list, &row, "a row that is cut");
+  else if (!parse_row(h, line.text, &row, &is_other))
+    assay_gpu_list_doubt(list, &row, "a row that is not of the header's form");
   else if (!is_other && !is_memory_operation(row.name))
     assay_gpu_list_add(list, &row);
+}
+
+/* Behind an empty line: does the list go on, or is this another report? */
+static bool goes_on(assay_gpu_list *list, const header *h, assay_log_line line) {
+  assay_gpu_row row = empty_row(line);
+  bool is_other;
+  if (!parse_row(h, line.text, &row, &is_other)) return false;
+  assay_gpu_list_doubt(list, &row, "a row behind an empty line: lines are lost, or doubled ends");
+  return true;
 }
 
 void assay_gpu_csv_take(assay_fusion_work *work, const assay_fusion_file *file) {
@@ -163,7 +189,7 @@ void assay_gpu_csv_take(assay_fusion_work *work, const assay_fusion_file *file) 
   assay_log_line line;
   assay_gpu_list list;
   header h = {0}, again;
-  bool in_table = false, was_there = false;
+  bool in_table = false, was_there = false, after_gap = false;
   assay_gpu_list_begin(&list, work, file->source);
   while (!work->status && assay_log_lines_next(&lines, &line)) {
     if (line.text.n < 4096 && parse_header(line.text, &again)) {
@@ -172,11 +198,14 @@ void assay_gpu_csv_take(assay_fusion_work *work, const assay_fusion_file *file) 
                           "a second list of kernels: another run's?");
       in_table = !was_there;
       was_there = true;
+      after_gap = false;
       if (in_table) h = again;
     } else if (line.text.n == 0) {
-      in_table = false; /* what follows is another report */
+      after_gap = in_table;
     } else if (in_table) {
-      take_row(&list, &h, line);
+      if (after_gap) in_table = goes_on(&list, &h, line);
+      if (in_table) take_row(&list, &h, line);
+      after_gap = false;
     }
   }
   assay_gpu_list_end(&list);

@@ -143,8 +143,9 @@ static bool say_end(assay_fusion_work *work, const assay_fusion_file *file, int 
                                         : "the database is damaged, or its schema is not known");
 }
 
+/* has_graphs: there are kernels that the list does not have. */
 static bool take_rows(assay_fusion_work *work, const assay_fusion_file *file, sqlite3 *db,
-                      const char *const *queries, size_t n_queries) {
+                      const char *const *queries, size_t n_queries, bool has_graphs) {
   sqlite3_stmt *query = NULL;
   assay_gpu_list list;
   int code = SQLITE_ERROR;
@@ -159,6 +160,7 @@ static bool take_rows(assay_fusion_work *work, const assay_fusion_file *file, sq
     return say_end(work, file, code);
   }
   assay_gpu_list_begin(&list, work, file->source);
+  list.is_damaged = has_graphs;
   while (!work->status && (code = sqlite3_step(query)) == SQLITE_ROW) {
     assay_text_span name = text_of(query, 0), process = text_of(query, 3);
     assay_gpu_list_add(&list, &(assay_gpu_row){.name = name,
@@ -173,6 +175,7 @@ static bool take_rows(assay_fusion_work *work, const assay_fusion_file *file, sq
   }
   sqlite3_finalize(query);
   bool is_whole_list = work->status ? false : say_end(work, file, code);
+  list.is_damaged |= !is_whole_list;
   assay_gpu_list_end(&list);
   return is_whole_list;
 }
@@ -187,10 +190,27 @@ static void take_graphs(assay_fusion_work *work, const assay_fusion_file *file, 
   sqlite3_finalize(query);
 }
 
+/* CUDA graphs that were traced as a whole: the kernels within are in no other table. */
+static bool has_whole_graphs(assay_fusion_work *work, const assay_fusion_file *file, sqlite3 *db) {
+  sqlite3_stmt *query = NULL;
+  bool is_there = sqlite3_prepare_v2(db, "SELECT 1 FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE LIMIT 1",
+                                     -1, &query, NULL) == SQLITE_OK &&
+                  sqlite3_step(query) == SQLITE_ROW;
+  sqlite3_finalize(query);
+  if (is_there)
+    doubt(work, file,
+          "CUDA graphs ran whose kernels the profile does not show: it needs "
+          "--cuda-graph-trace=node");
+  return is_there;
+}
+
 static bool take_nsys(assay_fusion_work *work, const assay_fusion_file *file, sqlite3 *db) {
   take_graphs(work, file, db, "SELECT value FROM StringIds WHERE value LIKE '%.onnx%' LIMIT 100");
+  bool has_graphs = has_whole_graphs(work, file, db);
   if (has_table(db, "CUPTI\\_ACTIVITY\\_KIND\\_KERNEL"))
-    return take_rows(work, file, db, nsys_queries, sizeof nsys_queries / sizeof *nsys_queries);
+    return take_rows(work, file, db, nsys_queries, sizeof nsys_queries / sizeof *nsys_queries,
+                     has_graphs);
+  if (has_graphs) return true;
   assay_fusion_find(work, ASSAY_FUSION_OFFENCE, "lines", file->source, 0, ASSAY_NO_EXCERPT,
                     "no kernel in the profile (CUDA graphs need --cuda-graph-trace=node)");
   return true;
@@ -199,7 +219,8 @@ static bool take_nsys(assay_fusion_work *work, const assay_fusion_file *file, sq
 static bool take_rocpd(assay_fusion_work *work, const assay_fusion_file *file, sqlite3 *db) {
   take_graphs(work, file, db,
               "SELECT command FROM rocpd_info_process WHERE command LIKE '%.onnx%' LIMIT 100");
-  return take_rows(work, file, db, rocpd_queries, sizeof rocpd_queries / sizeof *rocpd_queries);
+  return take_rows(work, file, db, rocpd_queries, sizeof rocpd_queries / sizeof *rocpd_queries,
+                   /*has_graphs=*/false);
 }
 
 static bool has_journal(const char *path) {

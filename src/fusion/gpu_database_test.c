@@ -91,6 +91,14 @@ static void assert_judged(assay_fusion_spec spec, assay_fusion_verdict verdict, 
   "CREATE VIEW kernels AS SELECT s.string AS name, d.dispatch_id, d.pid, d.start, d.end "          \
   "FROM rocpd_kernel_dispatch_u1 d JOIN rocpd_string_u1 s ON s.id = d.name;"
 
+#define WHOLE_GRAPH                                                                                \
+  "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start INT, end INT, graphId INT);"                 \
+  "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES(1,2,3);"
+/* The same profile, of which only a globally unique name of the process is known. */
+#define GUIDS                                                                                      \
+  "DROP VIEW kernels; CREATE VIEW kernels AS SELECT s.string AS name, '0000157e-8d56' AS guid, "   \
+  "d.start, d.end FROM rocpd_kernel_dispatch_u1 d JOIN rocpd_string_u1 s ON s.id = d.name;"
+
 static void databases_get_their_right_verdict(void **state) {
   static const struct {
     const char *sql;
@@ -116,7 +124,12 @@ static void databases_get_their_right_verdict(void **state) {
       {NSYS "INSERT INTO StringIds VALUES(7,'/p/graphs/"
             "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb.onnx');",
        1, 2, 0, PASS, ""},
+      {NSYS WHOLE_GRAPH, 1, 2, 0, UNKNOWN, "--cuda-graph-trace=node"},
+      {NSYS WHOLE_GRAPH "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL;", 1, 2, 0, UNKNOWN, "graphs ran"},
+      {NSYS WHOLE_GRAPH "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;", 1, 2, 0, UNKNOWN, "graphs ran"},
       {ROCPD, 1, 2, 0, PASS, ""},
+      {ROCPD, 1, 2, 6, FAIL, "no kernel of that process"},
+      {ROCPD GUIDS, 1, 2, 5, PASS, ""},
       {ROCPD, 1, 2, 5, PASS, ""},
       {ROCPD "DELETE FROM rocpd_kernel_dispatch_u1 WHERE id = 3;", 1, 2, 0, UNKNOWN,
        "dispatch 3 is not there"},
@@ -177,6 +190,25 @@ static void a_damaged_database_never_passes_wrongly(void **state) {
   }
 }
 
+/* The names, then the kernels, cannot be read: that none is fused is not shown. */
+static void a_page_of_zeroes_makes_a_database_unknown(void **state) {
+  (void)state;
+  make(NSYS);
+  assay_buf bytes = {0};
+  assert_int_equal(assay_file_read(path, 1 << 20, &bytes, NULL), ASSAY_OK);
+  const size_t page_bytes = (size_t)bytes.data[16] << 8;
+  assert_int_equal(bytes.size_bytes, 3 * page_bytes);
+  for (size_t page = 1; page < 3; page++) {
+    uint8_t *copy = assay_alloc(bytes.size_bytes);
+    memcpy(copy, bytes.data, bytes.size_bytes);
+    memset(copy + page * page_bytes, 0, page_bytes);
+    assert_int_equal(assay_file_write(path, copy, bytes.size_bytes, NULL), ASSAY_OK);
+    assert_judged((assay_fusion_spec){.expect_fused = 1, .n_calls = 2}, UNKNOWN, "damaged");
+    assay_free(copy);
+  }
+  assay_buf_reset(&bytes);
+}
+
 static void a_database_that_is_being_written_is_unknown(void **state) {
   char journal[1100];
   (void)state;
@@ -225,6 +257,7 @@ int main(void) {
       cmocka_unit_test(databases_get_their_right_verdict),
       cmocka_unit_test(a_graph_that_it_names_must_be_the_one_that_ran),
       cmocka_unit_test(a_damaged_database_never_passes_wrongly),
+      cmocka_unit_test(a_page_of_zeroes_makes_a_database_unknown),
       cmocka_unit_test(a_database_that_is_being_written_is_unknown),
       cmocka_unit_test(a_hostile_database_ends),
   };

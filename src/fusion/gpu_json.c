@@ -34,6 +34,7 @@ typedef struct process {
 } process;
 
 static void doubt(const process *p, const char *check, size_t line, const char *what) {
+  p->list->is_damaged |= line > 0; /* a dispatch that is left out */
   assay_fusion_find(p->work, ASSAY_FUSION_DOUBT, check, p->file->source, line, ASSAY_NO_EXCERPT,
                     "%s", what);
 }

@@ -1,5 +1,6 @@
 #include "fusion/gpu_list.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 
 #define ROWS_MAX       ((size_t)1 << 24)
 #define NAMES_MAX      ((size_t)1 << 16)
@@ -18,7 +20,8 @@ void assay_gpu_list_begin(assay_gpu_list *list, assay_fusion_work *work, size_t 
   *list = (assay_gpu_list){.work = work, .source = source, .first_kernel = work->out->n_kernels};
 }
 
-static void doubt(assay_gpu_list *list, const assay_gpu_row *row, const char *what) {
+void assay_gpu_list_doubt(assay_gpu_list *list, const assay_gpu_row *row, const char *what) {
+  list->is_damaged = true;
   assay_fusion_find(list->work, ASSAY_FUSION_DOUBT, "lines", list->source, row->line, row->excerpt,
                     "%s", what);
 }
@@ -26,8 +29,10 @@ static void doubt(assay_gpu_list *list, const assay_gpu_row *row, const char *wh
 /* false: a row of another process, which does not count. */
 static bool is_ours(assay_gpu_list *list, const assay_gpu_row *row) {
   char wanted[24];
+  int64_t pid;
   if (row->process.n == 0) return true;
-  if (list->work->spec->pid > 0) {
+  bool is_pid = assay_span_int(row->process, &pid); /* and not a globally unique name */
+  if (list->work->spec->pid > 0 && is_pid) {
     snprintf(wanted, sizeof wanted, "%" PRId64, list->work->spec->pid);
     return assay_span_is(row->process, wanted);
   }
@@ -38,12 +43,22 @@ static bool is_ours(assay_gpu_list *list, const assay_gpu_row *row) {
   return true;
 }
 
+/* hipLaunchKernel, hsa_init, …, and the groups of a domain's summary: rocprofv3 lists them under
+ * the header of its kernels. */
+static bool is_call(assay_text_span name) {
+  bool is_hip =
+      assay_span_begins(name, "hip") && name.n > 3 && isupper((unsigned char)name.text[3]);
+  return is_hip || assay_span_begins(name, "__hip") || assay_span_begins(name, "hsa_") ||
+         assay_span_is(name, "KERNEL_DISPATCH") || assay_span_is(name, "HIP_API") ||
+         assay_span_is(name, "HSA_API") || assay_span_is(name, "MEMORY_COPY");
+}
+
 static assay_fusion_kernel *kernel_of(assay_gpu_list *list, const assay_gpu_row *row) {
   assay_fusion *out = list->work->out;
   size_t i;
   if (assay_span_index_find(&list->names, row->name, &i)) return &out->kernels[i];
   if (out->n_kernels - list->first_kernel == NAMES_MAX || row->name.n > NAME_MAX_BYTES) {
-    doubt(list, row, "too many kernels, or a name that is too long");
+    assay_gpu_list_doubt(list, row, "too many kernels, or a name that is too long");
     return NULL;
   }
   assay_kernel_family family = assay_kernel_of_name(row->name.text, row->name.n);
@@ -74,11 +89,18 @@ static void keep_share(assay_gpu_list *list, const assay_gpu_row *row) {
       (struct assay_gpu_share){.percent = row->percent, .total_ns = row->total_ns};
 }
 
+/* Text in UTF-8 without control characters: another byte may have been a letter that counts. */
+static bool is_legible(assay_text_span name) {
+  for (size_t i = 0; i < name.n; i++)
+    if (iscntrl((unsigned char)name.text[i])) return false;
+  return name.n > 0 && assay_text_is_utf8(name.text, name.n);
+}
+
 void assay_gpu_list_add(assay_gpu_list *list, const assay_gpu_row *row) {
   if (list->work->status || list->n_rows >= ROWS_MAX) return;
-  if (row->name.n == 0 || row->n <= 0 || row->n > INT32_MAX ||
+  if (!is_legible(row->name) || row->n <= 0 || row->n > INT32_MAX ||
       (row->begin_ns >= 0 && row->end_ns >= 0 && row->end_ns < row->begin_ns)) {
-    doubt(list, row, "a kernel without a name, a count or a time that can be");
+    assay_gpu_list_doubt(list, row, "a kernel without a name, a count or a time that can be");
     return;
   }
   if (!is_ours(list, row)) {
@@ -87,9 +109,11 @@ void assay_gpu_list_add(assay_gpu_list *list, const assay_gpu_row *row) {
   }
   assay_fusion_kernel *k = kernel_of(list, row);
   if (k == NULL) return;
-  if (row->percent >= 0 && k->n > 0) doubt(list, row, "a kernel that the summary has twice");
+  if (row->percent >= 0 && k->n > 0)
+    assay_gpu_list_doubt(list, row, "a kernel that the summary has twice");
   k->n += row->n;
   list->n_rows++;
+  list->n_calls += is_call(row->name);
   if (row->dispatch >= 0) keep_dispatch(list, row->dispatch);
   if (row->percent >= 0) keep_share(list, row);
   if (k->n > row->n || list->work->status) return; /* told already */
@@ -114,12 +138,13 @@ static int by_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static void judge_dispatches(const assay_gpu_list *list) {
+static void judge_dispatches(assay_gpu_list *list) {
   if (list->n_dispatches == 0) return;
   qsort(list->dispatches, list->n_dispatches, sizeof *list->dispatches, by_number);
   for (size_t i = 1; i < list->n_dispatches; i++) {
     int64_t before = list->dispatches[i - 1], now = list->dispatches[i];
     if (now == before + 1) continue;
+    list->is_damaged = true;
     assay_fusion_find(list->work, ASSAY_FUSION_DOUBT, "lines", list->source, 0, ASSAY_NO_EXCERPT,
                       "dispatch %" PRId64 " %s: rows are lost, doubled or left out", before + 1,
                       now == before ? "is there twice" : "is not there");
@@ -127,7 +152,7 @@ static void judge_dispatches(const assay_gpu_list *list) {
   }
 }
 
-static void judge_shares(const assay_gpu_list *list) {
+static void judge_shares(assay_gpu_list *list) {
   double total_ns = 0, percent = 0;
   for (size_t i = 0; i < list->n_shares; i++) {
     total_ns += list->shares[i].total_ns;
@@ -137,11 +162,17 @@ static void judge_shares(const assay_gpu_list *list) {
   for (size_t i = 0; i < list->n_shares && total_ns > 0; i++)
     is_right = is_right && fabs(list->shares[i].percent -
                                 100 * list->shares[i].total_ns / total_ns) <= PERCENT_TOLERANCE;
+  list->is_damaged |= !is_right;
   if (!is_right)
     assay_fusion_find(list->work, ASSAY_FUSION_DOUBT, "lines", list->source, 0, ASSAY_NO_EXCERPT,
                       "the shares of the kernels are not those of the whole (%.1f %% in all): rows "
                       "are lost",
                       percent);
+}
+
+/* What is missing in a whole list is an offence; in a damaged one it may have been lost. */
+static assay_fusion_level absence(const assay_gpu_list *list) {
+  return list->is_damaged ? ASSAY_FUSION_DOUBT : ASSAY_FUSION_OFFENCE;
 }
 
 static int64_t count_family(const assay_gpu_list *list, assay_kernel_family family) {
@@ -161,7 +192,7 @@ static void judge_count(const assay_gpu_list *list) {
   list->work->out->n_fused = n_fused;
   if (spec->expect_fused == 0) return;
   if (n_fused == 0 || n_fused < spec->expect_fused) {
-    assay_fusion_find(list->work, ASSAY_FUSION_OFFENCE, "count", list->source, 0, ASSAY_NO_EXCERPT,
+    assay_fusion_find(list->work, absence(list), "count", list->source, 0, ASSAY_NO_EXCERPT,
                       "%" PRId64 " fused attention kernels ran, fewer than one call needs",
                       n_fused);
     return;
@@ -185,11 +216,16 @@ static void judge_count(const assay_gpu_list *list) {
                           "would tell)");
 }
 
-static void judge(const assay_gpu_list *list) {
+static void judge(assay_gpu_list *list) {
   if (list->n_rows == 0) {
-    assay_fusion_find(list->work, ASSAY_FUSION_OFFENCE, "lines", list->source, 0, ASSAY_NO_EXCERPT,
+    assay_fusion_find(list->work, absence(list), "lines", list->source, 0, ASSAY_NO_EXCERPT,
                       list->n_skipped > 0 ? "no kernel of that process in the profile"
                                           : "no kernel in the profile");
+    return;
+  }
+  if (list->n_calls == list->n_rows) {
+    assay_fusion_find(list->work, ASSAY_FUSION_NOTE, "lines", list->source, 0, ASSAY_NO_EXCERPT,
+                      "a list of the runtime's calls: no kernels");
     return;
   }
   if (list->n_rows >= ROWS_MAX)

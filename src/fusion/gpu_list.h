@@ -25,6 +25,8 @@ typedef struct assay_gpu_list {
   assay_span_index names;
   char process[64]; /* the first one */
   bool has_others;  /* rows of another process, where none was asked for */
+  bool is_damaged;  /* rows may be missing: what is not there is no offence then */
+  size_t n_calls;   /* rows that are calls of a runtime's interface, not kernels */
   int64_t *dispatches;
   size_t n_dispatches, dispatch_cap;
   struct assay_gpu_share {
@@ -35,8 +37,11 @@ typedef struct assay_gpu_list {
 
 void assay_gpu_list_begin(assay_gpu_list *list, assay_fusion_work *work, size_t source);
 
-/* A row that contradicts itself becomes a doubt. */
+/* Adds a row; one that contradicts itself becomes a doubt. */
 void assay_gpu_list_add(assay_gpu_list *list, const assay_gpu_row *row);
+
+/* Says what is wrong with a row, or with its place in the list. */
+void assay_gpu_list_doubt(assay_gpu_list *list, const assay_gpu_row *row, const char *what);
 
 /* Judges all rows, and releases what the list holds. */
 void assay_gpu_list_end(assay_gpu_list *list);
