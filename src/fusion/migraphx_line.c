@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#define FLAT_MIN 256
+#define FLAT_MIN  256
+#define WIDTH_MAX 4096 /* of a feed-forward layer, the widest there is in a model of ours */
 
 /* "{1, 8, 64, 64}" at *at, at most RANK_MAX numbers; *at goes behind it. */
 static bool parse_list(assay_text_span text, size_t *at, int64_t *out, int *out_n) {
@@ -42,18 +43,35 @@ static bool is_other_shape(assay_text_span text) {
          is_behind_shape(assay_span_cut(text, close + 1, text.n));
 }
 
-static bool parse_shape(assay_text_span text, assay_migraphx_shape *out) {
-  size_t at = assay_span_find(text, ",", 0);
+/* "TYPE, {lens}, {strides}" at *at; *at goes behind it. */
+static bool parse_tensor(assay_text_span text, size_t *at, assay_migraphx_shape *out) {
+  size_t comma = assay_span_find(text, ",", *at);
   int n_strides = 0;
   *out = (assay_migraphx_shape){0};
-  if (is_other_shape(text)) return true;
-  assay_text_span type = assay_span_cut(text, 0, at);
+  assay_text_span type = assay_span_cut(text, *at, comma);
   if (!assay_span_ends(type, "_type")) return false;
-  if (!skip(text, &at, ", ") || !parse_list(text, &at, out->lens, &out->rank)) return false;
-  if (!skip(text, &at, ", ") || !parse_list(text, &at, out->strides, &n_strides)) return false;
-  if (n_strides != out->rank || !is_behind_shape(assay_span_cut(text, at, text.n))) return false;
+  *at = comma;
+  if (!skip(text, at, ", ") || !parse_list(text, at, out->lens, &out->rank)) return false;
+  if (!skip(text, at, ", ") || !parse_list(text, at, out->strides, &n_strides)) return false;
   out->type = type;
-  return true;
+  return n_strides == out->rank;
+}
+
+static bool parse_shape(assay_text_span text, assay_migraphx_shape *out) {
+  size_t at = 0;
+  *out = (assay_migraphx_shape){0};
+  if (is_other_shape(text)) {
+    if (text.text[0] == '[') out->parts = assay_span_cut(text, 1, assay_span_find_last(text, "]"));
+    return true;
+  }
+  return parse_tensor(text, &at, out) && is_behind_shape(assay_span_cut(text, at, text.n));
+}
+
+bool assay_migraphx_shape_part(const assay_migraphx_shape *tuple, size_t *at,
+                               assay_migraphx_shape *out) {
+  const assay_text_span text = tuple->parts;
+  while (*at < text.n && strchr(", []", text.text[*at]) != NULL) ++*at;
+  return *at < text.n && parse_tensor(text, at, out);
 }
 
 /* Behind the bracket that closes the one at `at`; n without one. */
@@ -152,20 +170,41 @@ static int axes_of(const assay_migraphx_shape *shape, int end, int64_t n) {
   return 0;
 }
 
-/* [.., N, N], where axes of one, and an axis that was split, change nothing; or both as one axis,
- * where N is so large that its square is no model's width. */
-static bool ends_in_square_of(const assay_migraphx_shape *shape, int64_t n) {
+/* From FLAT_MIN on n * n is no model's width: a multiple of it in one axis is all scores of some
+ * heads, and so is [k * n, n] alone where k * n is no width either. */
+static bool is_flat_square_of(const assay_migraphx_shape *shape, int64_t n) {
+  const int rank = shape->rank;
+  int64_t n_rows = 1;
+  if (n < FLAT_MIN || n > INT32_MAX) return false;
+  for (int axis = 0; axis < rank; axis++)
+    if (shape->lens[axis] > 0 && shape->lens[axis] % (n * n) == 0) return true;
+  for (int axis = 0; axis < rank - 1; axis++) {
+    if (shape->lens[axis] > 1 && n_rows > 1) return false;
+    if (shape->lens[axis] != 1) n_rows = shape->lens[axis];
+  }
+  return rank > 1 && shape->lens[rank - 1] == n && n_rows > WIDTH_MAX && n_rows % n == 0;
+}
+
+/* [.., N, N], where axes of one, and an axis that was split, change nothing; two axes of N in
+ * another layout; or both as one axis. */
+static bool is_square_of(const assay_migraphx_shape *shape, int64_t n) {
   const int rank = shape->rank;
   const int n_last = n > 1 ? axes_of(shape, rank, n) : 0;
+  int n_axes = 0;
   if (n_last > 0 && axes_of(shape, rank - n_last, n) > 0) return true;
-  for (int axis = 0; axis < rank && n >= FLAT_MIN && n <= INT32_MAX; axis++)
-    if (shape->lens[axis] == n * n) return true;
+  for (int axis = 0; axis < rank; axis++) n_axes += n > 1 && shape->lens[axis] == n;
+  return n_axes > 1 || is_flat_square_of(shape, n);
+}
+
+bool assay_migraphx_has_elems(const assay_migraphx_shape *shape, int64_t n) {
+  for (int axis = 0; axis < shape->rank; axis++)
+    if (shape->lens[axis] % n == 0 || axes_of(shape, axis + 1, n) > 0) return true;
   return false;
 }
 
 bool assay_migraphx_is_square(const assay_migraphx_shape *shape, int64_t n) {
   const int rank = shape->rank;
-  if (n > 0 && !ends_in_square_of(shape, n)) return false;
+  if (n > 0 && !is_square_of(shape, n)) return false;
   if (n <= 0 &&
       (rank < 2 || shape->lens[rank - 1] != shape->lens[rank - 2] || shape->lens[rank - 1] < 2))
     return false;

@@ -16,6 +16,7 @@ typedef struct assay_migraphx_shape {
   assay_text_span type; /* "half_type"; empty: a tuple, a dynamic shape, or none */
   int rank;
   int64_t lens[ASSAY_MIGRAPHX_RANK_MAX], strides[ASSAY_MIGRAPHX_RANK_MAX];
+  assay_text_span parts; /* of a tuple: the shapes between its brackets; empty otherwise */
 } assay_migraphx_shape;
 
 /* Everything is borrowed from the line. */
@@ -41,8 +42,17 @@ assay_text_span assay_migraphx_attribute(const assay_migraphx_instr *instr, cons
 bool assay_migraphx_is_floating(assay_text_span type);
 bool assay_migraphx_is_integer(assay_text_span type); /* of either sign; bool is none */
 
-/* lens end in n, n, where axes of one and a split axis change nothing, or hold n * n (n from 256);
- * n 0: end in any two equal ones above 1. And no stride is zero: not a broadcast. */
+/* The next shape of a tuple, `*at` bytes into its parts, and behind it; false at the end, or where
+ * there is none that can be read. Start at 0. */
+bool assay_migraphx_shape_part(const assay_migraphx_shape *tuple, size_t *at,
+                               assay_migraphx_shape *out);
+
+/* Two axes of n in any layout, or lens that end in n, n, where axes of one and a split axis change
+ * nothing; from n = 256 also n * n, or more of them, in one axis. n 0: they end in any two equal
+ * ones above 1. And no stride is zero: not a broadcast. */
 bool assay_migraphx_is_square(const assay_migraphx_shape *shape, int64_t n);
+
+/* Does an axis, or a split one, hold n, or several times n? */
+bool assay_migraphx_has_elems(const assay_migraphx_shape *shape, int64_t n);
 
 #endif

@@ -102,6 +102,13 @@ static void tells_scores_from_views(void **state) {
       {"half_type, {1, 64, 8, 16}, {8192, 128, 16, 1}", 64, false},
       {"half_type, {8, 4096}, {4096, 1}", 64, false}, /* may be a width */
       {"half_type, {8, 1000000}, {1000000, 1}", 1000, true},
+      {"half_type, {8000000}, {1}", 1000, true}, /* of all heads */
+      {"half_type, {1, 8000, 1000}, {8000000, 1000, 1}", 1000, true},
+      {"half_type, {4000, 1000}, {1000, 1}", 1000, false}, /* may be a width */
+      {"half_type, {2, 4500, 1000}, {4500000, 1000, 1}", 1000, false},
+      {"half_type, {1, 64, 8, 64}, {32768, 64, 4096, 1}", 64, true}, /* another layout */
+      {"half_type, {64, 64, 8}, {1, 64, 4096}", 64, true},
+      {"half_type, {64, 64, 8}, {1, 64, 4096}", 0, false},
       {"half_type, {1, 8, 1000, 1, 1000}, {8000000, 1000000, 1000, 1000, 1}", 1000, true},
       {"half_type, {1, 1000, 256}, {256000, 256, 1}", 1000, false},
       {"half_type, {1, 1}, {1, 1}", 1, false},
@@ -116,6 +123,50 @@ static void tells_scores_from_views(void **state) {
     assert_true(assay_migraphx_instr_parse(line_of(text), &instr));
     if (assay_migraphx_is_square(&instr.shape, rows[i].n) != rows[i].is_square)
       fail_msg("%s for %d", rows[i].shape, (int)rows[i].n);
+  }
+}
+
+static void reads_the_parts_of_a_tuple(void **state) {
+  static const char *const types[] = {"half_type", "int64_type", "float_type"};
+  assay_migraphx_instr instr;
+  assay_migraphx_shape part;
+  size_t n = 0;
+  (void)state;
+  assert_true(assay_migraphx_instr_parse(
+      line_of("@1 = topk(x) -> [half_type, {2, 9}, {9, 1}, [int64_type, {2, 9}, {9, 1}], "
+              "float_type, {8, 64, 64}, {4096, 64, 1}], target_id=1"),
+      &instr));
+  assert_int_equal(instr.shape.type.n, 0);
+  for (size_t at = 0; assay_migraphx_shape_part(&instr.shape, &at, &part); n++) {
+    assert_true(n < N_OF(types));
+    assert_true(assay_span_is(part.type, types[n]));
+    assert_int_equal(part.rank, n < 2 ? 2 : 3);
+    assert_int_equal(assay_migraphx_is_square(&part, 64), n == 2);
+  }
+  assert_int_equal(n, N_OF(types));
+  assert_true(assay_migraphx_instr_parse(line_of("@1 = relu(x) -> half_type, {1}, {1}"), &instr));
+  n = 0;
+  assert_false(assay_migraphx_shape_part(&instr.shape, &n, &part));
+}
+
+static void tells_whose_axes_hold_the_elements(void **state) {
+  static const struct {
+    const char *shape;
+    bool has_elems; /* 64 of them */
+  } rows[] = {
+      {"half_type, {1, 8, 64, 16}, {8192, 1024, 16, 1}", true},
+      {"half_type, {128, 128}, {128, 1}", true}, /* two events as one axis */
+      {"half_type, {1, 8, 4, 16, 16}, {8192, 1024, 256, 16, 1}", true},
+      {"half_type, {1, 8, 32, 16}, {4096, 512, 16, 1}", false},
+      {"half_type, {1, 8, 96, 16}, {12288, 1536, 16, 1}", false},
+  };
+  (void)state;
+  for (size_t i = 0; i < N_OF(rows); i++) {
+    char text[128] = "@1 = load(x) -> ";
+    assay_migraphx_instr instr;
+    strcat(text, rows[i].shape);
+    assert_true(assay_migraphx_instr_parse(line_of(text), &instr));
+    if (assay_migraphx_has_elems(&instr.shape, 64) != rows[i].has_elems) fail_msg("%s", text);
   }
 }
 
@@ -136,6 +187,8 @@ int main(void) {
       cmocka_unit_test(reads_instructions),
       cmocka_unit_test(other_lines_are_no_instructions),
       cmocka_unit_test(tells_scores_from_views),
+      cmocka_unit_test(reads_the_parts_of_a_tuple),
+      cmocka_unit_test(tells_whose_axes_hold_the_elements),
       cmocka_unit_test(finds_attributes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 
 #define INSTRS_MAX ((size_t)1 << 18) /* of one program: some hundred times a large model */
 
@@ -152,26 +153,83 @@ static bool gives_memory(const assay_migraphx_instr *instr) {
          (assay_span_begins(instr->op, "@param:") && !assay_migraphx_is_input(instr));
 }
 
-static bool writes_memory(const assay_migraphx_instr *instr) {
-  return assay_span_begins(instr->op, "gpu::") ||
-         (assay_span_begins(instr->op, "hip::") &&
-          !assay_span_begins(instr->op, "hip::hip_copy_literal"));
+/* The input that an instruction copies to the device; NULL where it does something else. */
+static const assay_migraphx_instr *copied_input(const assay_migraphx_program *program,
+                                                const assay_migraphx_instr *instr) {
+  assay_text_span from;
+  size_t at = 0;
+  if (!assay_span_is(instr->op, "hip::copy_to_gpu")) return NULL;
+  if (!assay_migraphx_argument(instr, &at, &from)) return NULL;
+  const assay_migraphx_instr *source = assay_migraphx_program_find(program, from);
+  return source != NULL && assay_migraphx_is_input(source) ? source : NULL;
 }
 
-/* An input and its copy on the device are no scores, whatever their shape: a bias may be [H, N, N].
- */
+static bool is_given(const assay_migraphx_program *program, const assay_migraphx_instr *instr) {
+  return assay_migraphx_is_input(instr) || assay_span_is(instr->op, "@literal") ||
+         assay_span_begins(instr->op, "hip::hip_copy_literal") ||
+         copied_input(program, instr) != NULL;
+}
+
+/* Another shape of its first argument's memory. */
+static bool is_view(const assay_migraphx_instr *instr) {
+  static const char *const names[] = {"reshape",        "reshape_lazy",    "transpose", "squeeze",
+                                      "unsqueeze",      "flatten",         "slice",     "step",
+                                      "broadcast",      "multibroadcast",  "scalar",    "as_shape",
+                                      "get_tuple_elem", "hip::sync_stream"};
+  for (size_t i = 0; i < N_OF(names); i++)
+    if (assay_span_is(instr->op, names[i])) return true;
+  return false;
+}
+
+/* Whatever is neither memory, a view of it, nor given computes something, under whatever name. */
+static bool writes_memory(const assay_migraphx_program *program,
+                          const assay_migraphx_instr *instr) {
+  return !gives_memory(instr) && !is_view(instr) && !is_given(program, instr) &&
+         !assay_span_begins(instr->op, "@") && !assay_span_begins(instr->op, "check_context");
+}
+
+static bool holds_scores(const assay_migraphx_shape *shape, int64_t n_elems) {
+  assay_migraphx_shape part;
+  if (assay_migraphx_is_floating(shape->type)) return assay_migraphx_is_square(shape, n_elems);
+  for (size_t at = 0; assay_migraphx_shape_part(shape, &at, &part);)
+    if (assay_migraphx_is_floating(part.type) && assay_migraphx_is_square(&part, n_elems))
+      return true;
+  return false;
+}
+
+/* What an instruction is a view of, in the end; itself where it is none. */
+static size_t root_of(const assay_migraphx_program *program, size_t i) {
+  while (is_view(&program->instrs[i])) {
+    assay_text_span argument;
+    size_t at = 0, from;
+    if (!assay_migraphx_argument(&program->instrs[i], &at, &argument) ||
+        !assay_span_index_find(&program->names, argument, &from) || from >= i)
+      break;
+    i = from;
+  }
+  return i;
+}
+
+/* An input's copy on the device is no scores, whatever its shape, and nor is the memory for it: a
+ * bias may be [H, N, N]. */
 static void forget_copied_inputs(const assay_migraphx_program *program, bool *is_score) {
-  assay_text_span from, to;
+  assay_text_span to;
   for (size_t i = 0; i < program->n; i++) {
     const assay_migraphx_instr *instr = &program->instrs[i];
     size_t at = 0, j;
-    if (!assay_span_is(instr->op, "hip::copy_to_gpu")) continue;
-    if (!assay_migraphx_argument(instr, &at, &from)) continue;
-    const assay_migraphx_instr *source = assay_migraphx_program_find(program, from);
-    if (source == NULL || !assay_migraphx_is_input(source)) continue;
-    is_score[i] = false;
+    if (copied_input(program, instr) == NULL) continue;
+    (void)assay_migraphx_argument(instr, &at, &to); /* the input */
     if (assay_migraphx_argument(instr, &at, &to) && assay_span_index_find(&program->names, to, &j))
       is_score[j] = false;
+  }
+}
+
+/* A view counts where its memory, neither given nor scores already, has another shape. */
+static void mark_views(const assay_migraphx_program *program, int64_t n_elems, bool *is_score) {
+  for (size_t i = 0; i < program->n; i++) {
+    size_t root = root_of(program, i);
+    if (root != i && !is_score[root] && !is_given(program, &program->instrs[root]))
+      is_score[i] = holds_scores(&program->instrs[i].shape, n_elems);
   }
 }
 
@@ -180,11 +238,11 @@ size_t assay_migraphx_program_mark_scores(const assay_migraphx_program *program,
   size_t n_memory = 0, n_written = 0;
   for (size_t i = 0; i < program->n; i++) {
     const assay_migraphx_instr *instr = &program->instrs[i];
-    is_score[i] = (gives_memory(instr) || writes_memory(instr)) &&
-                  assay_migraphx_is_floating(instr->shape.type) &&
-                  assay_migraphx_is_square(&instr->shape, n_elems);
+    is_score[i] = (gives_memory(instr) || writes_memory(program, instr)) &&
+                  holds_scores(&instr->shape, n_elems);
   }
   forget_copied_inputs(program, is_score);
+  mark_views(program, n_elems, is_score);
   for (size_t i = 0; i < program->n; i++) {
     n_memory += is_score[i] && gives_memory(&program->instrs[i]);
     n_written += is_score[i] && !gives_memory(&program->instrs[i]);

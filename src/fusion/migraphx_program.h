@@ -48,9 +48,10 @@ size_t assay_migraphx_program_count_rounded(const assay_migraphx_program *progra
 /* Softmax operations of a graph as it was read. */
 size_t assay_migraphx_program_count_softmax(const assay_migraphx_program *program);
 
-/* Marks in is_score[n] (the caller's, zeroed) what gives or writes a floating tensor [.., N, N]
- * that is neither a view, a literal, an input nor an input's copy. Returns how many buffers (loads,
- * allocations, outputs) are among them; n_elems 0: any square. */
+/* Marks in is_score[n] (the caller's, zeroed) what gives or writes a floating tensor of N x N,
+ * alone or in a tuple, under whatever name: everything but a literal, an input, an input's copy,
+ * and views of those or of what is marked. Returns how many buffers (loads, allocations, outputs)
+ * are among them; n_elems 0: any square. */
 size_t assay_migraphx_program_mark_scores(const assay_migraphx_program *program, int64_t n_elems,
                                           bool *is_score);
 
