@@ -673,6 +673,30 @@ static void a_program_of_another_shape_is_unknown(void **state) {
   assay_buf_reset(&bytes);
 }
 
+/* The pass that rounds, under a name that is not known for it. */
+static void integers_that_another_pass_makes_floating_are_no_pass(void **state) {
+  static const char known[] = "Pass: eliminate_data_type\n",
+                    other[] = "Pass: propagate_precision\n";
+  sample s = {TRACE "C1-debian-gfx1100-sort-trace.txt.gz", 0, 0, 160, UNKNOWN, "integers become"};
+  assay_buf bytes = contents_of(s.path);
+  text t = text_of(&bytes);
+  size_t n = 0;
+  (void)state;
+  assert_int_equal(sizeof known, sizeof other);
+  for (size_t i = 0; i < t.n_lines; i++)
+    if (strncmp(t.bytes + t.lines[i], known, sizeof known - 1) == 0) {
+      memcpy(bytes.data + t.lines[i], other, sizeof other - 1);
+      n++;
+    }
+  assert_true(n > 0);
+  assay_fusion f = judge_bytes(&s, bytes.data, bytes.size_bytes, NULL);
+  if (f.verdict != UNKNOWN) fail_msg("%s: %s", assay_fusion_verdict_name(f.verdict), f.reason);
+  assert_non_null(strstr(f.reason, "integers become floating"));
+  assay_fusion_reset(&f);
+  assay_free(t.lines);
+  assay_buf_reset(&bytes);
+}
+
 static void a_program_of_another_graph_is_unknown(void **state) {
   static const struct {
     const char *trace, *graph;
@@ -833,6 +857,7 @@ int main(void) {
       cmocka_unit_test(the_log_of_the_runtime_must_agree_with_the_trace),
       cmocka_unit_test(two_compiles_of_one_graph_in_one_trace_are_unknown),
       cmocka_unit_test(a_program_of_another_shape_is_unknown),
+      cmocka_unit_test(integers_that_another_pass_makes_floating_are_no_pass),
       cmocka_unit_test(a_program_of_another_graph_is_unknown),
       cmocka_unit_test(kernels_are_allowed_by_device_or_by_name),
       cmocka_unit_test(a_count_is_needed_and_must_fit),

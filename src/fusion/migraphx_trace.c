@@ -31,6 +31,7 @@ typedef struct compile {
   size_t damage_line;
   size_t n_softmax, n_rounded_first, n_rounded_before;
   size_t n_rounded; /* more than before, after some pass */
+  bool is_doubted;  /* more than there were, after a pass that is not known for it */
   char inputs[INPUTS_BYTES];
   bool has_elems; /* an input has a dimension N */
 } compile;
@@ -155,6 +156,7 @@ static void count_kernel(reader *r, assay_text_span name, assay_kernel_family fa
 }
 
 static void take_kernels(reader *r, assay_fusion_program *p) {
+  const int64_t n_elems = r->work->spec->n_elems;
   for (size_t i = 0; i < r->last.n; i++) {
     const assay_migraphx_instr *instr = &r->last.instrs[i];
     assay_text_span symbol = assay_migraphx_attribute(instr, "symbol_name");
@@ -168,6 +170,9 @@ static void take_kernels(reader *r, assay_fusion_program *p) {
     if (family != ASSAY_KERNEL_OTHER) count_kernel(r, symbol, family, instr->line);
     if (!assay_kernel_is_fused(family)) continue;
     p->n_fused++;
+    if (n_elems > 0 && instr->shape.rank > 0 && !assay_migraphx_has_elems(&instr->shape, n_elems))
+      say(r, ASSAY_FUSION_DOUBT, "shape", instr,
+          "a fused attention whose result has no axis of N: of another shape or model");
     if (r->work->is_allowed[family])
       say(r, ASSAY_FUSION_PROOF, "kernel", instr, "a fused attention kernel");
     else
@@ -426,6 +431,20 @@ static void take_rounding(reader *r) {
   if (is_known) say(r, ASSAY_FUSION_OFFENCE, "integers", first, what);
 }
 
+/* Fusing a conversion shows it twice until what is dead is removed: after that there are no more of
+ * them than the graph has, unless a pass that is not known to do so made them. */
+static void doubt_rounding(reader *r) {
+  const assay_migraphx_instr *first = NULL;
+  if (r->c.is_doubted || r->c.is_headless || r->now.damage != NULL) return;
+  if (!assay_span_is(r->pass, "dead_code_elimination")) return;
+  if (assay_migraphx_program_is_compiled(&r->now)) return; /* no longer a count, as above */
+  size_t n = assay_migraphx_program_count_rounded(&r->now, &first);
+  r->c.is_doubted = n > r->c.n_rounded_first + r->c.n_rounded;
+  if (r->c.is_doubted)
+    say(r, ASSAY_FUSION_DOUBT, "integers", first,
+        "more integers become floating than in the graph as it was read");
+}
+
 static void take_passed_program(reader *r) {
   if (!r->c.is_open) open_compile(r, /*is_headless=*/true, /*is_traced=*/true);
   compile *c = &r->c;
@@ -441,6 +460,7 @@ static void take_passed_program(reader *r) {
     if (why != NULL) spoil(r, r->now.first_line, why);
   }
   take_rounding(r);
+  doubt_rounding(r);
   c->is_twice = is_printed_twice(r);
   keep(r);
 }

@@ -21,8 +21,8 @@
  * Of a compile that is no evidence nothing counts but a pass that was seen to round integers.
  *
  * Integers: instructions that make a floating value of an integer (convert) are counted in each
- * program; when there are more after a pass than before, that pass rounded integers. Those that the
- * model has of its own are there from the start.
+ * program; when there are more after a data type pass than before, that pass rounded integers.
+ * Those that the model has of its own are there from the start: more of them are a doubt.
  * Source: MIGraphX 6.2 to 7.2, read; 7.1.1 run. */
 #ifndef ASSAY_FUSION_MIGRAPHX_TRACE_H
 #define ASSAY_FUSION_MIGRAPHX_TRACE_H
